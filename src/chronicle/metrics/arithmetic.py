@@ -74,8 +74,7 @@ def is_retold(curve: Series, others: Sequence[Series]) -> bool:
     tolerance, same = rounding(curve.values), []
     for other in others:
         at = np.minimum(np.searchsorted(other.steps, curve.steps), len(other) - 1)
-        near = np.abs(curve.values - other.values[at]) <= tolerance
-        same.append(near & (other.steps[at] == curve.steps))
+        same.append((np.abs(curve.values - other.values[at]) <= tolerance) & (other.steps[at] == curve.steps))
     about_as_often = all(np.mean(each) >= 1 / (1 + len(others)) for each in same)
     fine = bool(tolerance.max() <= _COARSEST_ROUNDING * np.std(curve.values))
     return fine and about_as_often and bool(np.mean(np.any(same, axis=0)) >= _NEARLY_ALL)
@@ -153,8 +152,7 @@ def _is_multiple(sums: Floats, term: Floats) -> bool:
 def rounding(values: Floats) -> Floats:
     """The largest rounding error of each number: half of its last digit, and that of single precision."""
     exact = (d for d in range(_MOST_DIGITS) if np.array_equal(np.round(values, d), values))
-    digits = next(exact, _MOST_DIGITS)
-    return np.asarray(0.51 * 10.0**-digits + _SINGLE_ROUNDING * np.abs(values))
+    return np.asarray(0.51 * 10.0 ** -next(exact, _MOST_DIGITS) + _SINGLE_ROUNDING * np.abs(values))
 
 
 @lru_cache(maxsize=64)
@@ -194,8 +192,7 @@ def _without_first_word(name: str) -> str:
 
 def _sum_to_one(group: Sequence[Series]) -> bool:
     """Whether the values sum to one in each row, and are neither all constant nor all 0 or 1."""
-    rows = _some_rows(len(group[0]))
-    values = np.stack([series.values[rows] for series in group])
+    values = np.stack([series.values[_some_rows(len(series))] for series in group])
     if np.isin(values, (0.0, 1.0)).all() or (values == values[:, :1]).all():
         return False
     off = np.abs(values.sum(axis=0) - 1)

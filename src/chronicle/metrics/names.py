@@ -121,9 +121,8 @@ def players(names: Collection[str]) -> set[str]:
     parts = {name for name, words in words_in.items() if words & _OF_ONE_SIDE}
     if any(len(name) == 1 and name not in parts for name in names):
         parts = {name for name in parts if len(name) > 1}
-    sides = aliases.GENERATORS, aliases.OPPONENTS
-    both = all(any(words_in[name] & side for name in parts) for side in sides)
-    return parts if both else set()
+    has = set[str]().union(*(words_in[name] for name in parts))
+    return parts if has & aliases.GENERATORS and has & aliases.OPPONENTS else set()
 
 
 def part_rank(name: str) -> int:

@@ -110,8 +110,7 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
             continue
         relative = file.relative_to(path).as_posix() if folder else file.name
         for log in outcome:  # file names that are no UTF-8 are written out, so that pages can hold them
-            name = clean(relative + log.name.removeprefix(file.name))
-            attempts.append(respelled(log, clean, name=name))
+            attempts.append(respelled(log, clean, name=clean(relative + log.name.removeprefix(file.name))))
     attempts = arrange(attempts, side_facts(path, path if folder else path.parent))
     assigned = roles.assign_all([log.series for log in attempts], aliases, [log.axis for log in attempts])
     attempts = [replace(log, series=series) for log, series in zip(attempts, assigned, strict=True)]
@@ -182,8 +181,7 @@ def runs_below(path: str | Path) -> list[RunSource]:
     all logs of a folder belong to one run, the folder itself stands for them."""
     path = local(path)
     if not path.is_dir() or is_log(path):
-        name = find.run_key(path) or path.name
-        return runs_of_store(path) or [RunSource(name, (path,))]
+        return runs_of_store(path) or [RunSource(find.run_key(path) or path.name, (path,))]
     folder = scan(path, is_log)
     return find.runs_in(folder) if any(folder.all_logs()) else []
 

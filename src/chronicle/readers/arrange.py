@@ -68,8 +68,7 @@ def _on_one_counter(attempt: Attempt) -> Attempt:
     moved = {}
     for curve in others:  # a slower counter (epochs) is logged at its end, a faster one when that is over
         before, after = _steps_around(axis, curve)
-        reached = before if np.ptp(curve.steps) < np.ptp(before) else after
-        moved[curve.metric] = replace(curve, steps=reached)
+        moved[curve.metric] = replace(curve, steps=before if np.ptp(curve.steps) < np.ptp(before) else after)
     rows = "".join(f"; {len(curve)} rows by {curve.metric}" for curve in others[:_MOST_NAMED])
     facts = {"step_counter": f"{axis.metric}{rows}", **attempt.facts}
     return replace(attempt, series={**attempt.series, **moved}, facts=facts)
@@ -87,8 +86,7 @@ def _counts_other(axis: Series, other: Series) -> bool:
     if np.mean(outside) < _MOSTLY or len(steps) < MANY or not np.ptp(steps) or not np.ptp(reached):
         return False
     factor = np.ptp(reached) / np.ptp(steps)
-    even = float(np.corrcoef(steps, reached)[0, 1])
-    return bool(max(factor, 1 / factor) >= _FACTOR and even >= _LINEAR)
+    return bool(max(factor, 1 / factor) >= _FACTOR and np.corrcoef(steps, reached)[0, 1] >= _LINEAR)
 
 
 def _steps_around(axis: Series, other: Series) -> tuple[Steps, Steps]:
@@ -215,8 +213,7 @@ class _Written(NamedTuple):
         folder, tag = f"/{_around(log)}".rstrip("/"), next(iter(log.series), "")
         if len(log.series) == 1 and (scalars := home_of_scalars(folder, tag)):
             name = f"{tag}/{scalars[1]}"
-            series = {name: replace(log.series[tag], metric=name)}
-            return cls(*scalars, "", replace(log, series=series))
+            return cls(*scalars, "", replace(log, series={name: replace(log.series[tag], metric=name)}))
         home, _, name = folder.rpartition("/")
         return cls(home, name, f"{name}/", log) if name.lower() in WRITERS else cls(folder, "", "", log)
 

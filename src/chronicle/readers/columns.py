@@ -256,9 +256,8 @@ def _times(columns: Mapping[str, Column], n_rows: int) -> tuple[str, Floats]:
 
 def unix(values: NDArray[Any]) -> Floats | None:
     """Seconds since 1970 from a clock in s, ms, µs or ns; None where the numbers are no dates (1973-5138)."""
-    middle = median(values)
     for low, high, per_second in _UNIX_UNITS:
-        if low <= middle < high:
+        if low <= median(values) < high:
             return np.asarray(values / per_second, np.float64)
     return None
 

@@ -1,8 +1,5 @@
-"""The cells of a CSV or TSV file: its header, its rows, and what could not be used.
-
-Blocks of whole rows of plain cells are read in one go, all others line by line, with care. Lines that begin
-with "#" before the header are comments.
-"""
+"""The cells of a CSV or TSV file. Blocks of whole rows of plain cells are read in one go, all others line by
+line, with care. Lines that begin with "#" before the header are comments."""
 
 from __future__ import annotations
 

@@ -209,8 +209,8 @@ def _measures(path: str, columns: Mapping[str, list[Any]]) -> bool:
 
 def names_a_phase(path: str) -> bool:
     """Whether the last part of a path says that it is of the training, or of an evaluation."""
-    words = set(re.split(r"[\W\d_]+", path.rpartition("/")[2].lower()))
-    return bool(words & (OF_TRAINING | OF_EVALUATION))
+    words = re.split(r"[\W\d_]+", path.rpartition("/")[2].lower())
+    return not (OF_TRAINING | OF_EVALUATION).isdisjoint(words)
 
 
 def _moves(name: str) -> bool:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import chain, islice, repeat
+from itertools import chain, compress, islice, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -267,8 +267,7 @@ def without_steps(rows: list[Row]) -> tuple[list[Row], list[Row], list[Row]]:
         return ([], rows, []) if len(rows) > 1 else (rows, [], [])
     n_rows = np.cumsum(is_row).tolist()
     events = [{"row": n, **row} for row, n, own in zip(rows, n_rows, is_row, strict=True) if n and not own]
-    measured = [row for row, own in zip(rows, is_row, strict=True) if own]
-    return rows[: is_row.index(True)], measured, events
+    return rows[: is_row.index(True)], [*compress(rows, is_row)], events
 
 
 @lru_cache(maxsize=1 << 16)

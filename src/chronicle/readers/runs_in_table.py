@@ -127,8 +127,7 @@ def grid_columns(columns: Columns, n_rows: int) -> list[str]:
         begins = np.flatnonzero(steps[1:] <= steps[:-1]) + 1
         if len(begins) + 1 < FEWEST_ITEMS:
             continue
-        parts = np.split(steps, begins)
-        longest = max(parts, key=len)
+        longest = max(np.split(steps, begins), key=len)
         gaps = np.diff(longest)
         logged = longest[0] in (0, 1, *gaps[:1]) and bool((gaps == gaps[:1]).all())
         if len(longest) < _RANKED and not logged:
@@ -194,8 +193,7 @@ def _names_items(name: str, column: Column, n_rows: int) -> bool:
     texts = list(map(str, distinct))
     words = sum(_A_WORD.search(text) is not None for text in texts)
     counts = sum(_COUNTED.search(text) is not None for text in texts)
-    are_flags = {text.lower() for text in texts} <= _FLAGS
-    return 2 * words > len(texts) >= 2 * counts and not are_flags
+    return 2 * words > len(texts) >= 2 * counts and not {text.lower() for text in texts} <= _FLAGS
 
 
 # --- runs ---
@@ -284,8 +282,7 @@ def _codes(column: Column, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
 def _parts(column: Column, codes: NDArray[np.int64], n_parts: int) -> list[Column]:
     code = codes[column.rows]
     order = np.argsort(code, kind="stable")
-    cuts = np.searchsorted(code[order], np.arange(n_parts + 1))
-    parts = (order[low:high] for low, high in pairwise(cuts))
+    parts = np.split(order, np.searchsorted(code[order], np.arange(n_parts)))[1:]  # without rows below 0
     return [Column(column.values[at], column.rows[at]) for at in parts]
 
 
@@ -304,8 +301,7 @@ def _joined(texts: Sequence[Column], n_rows: int) -> Column:
         return texts[0]
     names = np.full(n_rows, "", object)
     for column in texts:
-        parted = np.where(names[column.rows] == "", "", "/")
-        names[column.rows] += parted.astype(object) + column.values
+        names[column.rows] += np.where(names[column.rows] == "", "", "/").astype(object) + column.values
     rows = np.flatnonzero(names != "")
     return Column(names[rows], rows)
 

@@ -208,8 +208,7 @@ def listed_packages(text: str) -> Facts:
 
 def overrides(document: Any) -> Facts:
     """What a launcher changed on the command line: its list of overrides."""
-    changed = " ".join(map(str, document)) if isinstance(document, list) else ""
-    return {"overrides": clean(changed)[:MAX_TEXT]}
+    return {"overrides": clean(" ".join(map(str, document)))[:MAX_TEXT]} if isinstance(document, list) else {}
 
 
 def _json(holds: Callable[[Any], Facts]) -> Callable[[str], Facts]:

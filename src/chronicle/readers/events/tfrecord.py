@@ -249,8 +249,7 @@ def _checksums(rows: U8) -> U32:
 
 def _after_zeros(state: U32, n_bytes: int) -> U32:
     """The checksum after ``n_bytes`` more zero bytes. It is linear: one table for each byte of the state."""
-    tables = _zeros_tables(n_bytes)
-    parts = [tables[k].take((state >> (8 * k)) & 0xFF) for k in range(4)]
+    parts = [table.take((state >> (8 * k)) & 0xFF) for k, table in enumerate(_zeros_tables(n_bytes))]
     return np.asarray(parts[0] ^ parts[1] ^ parts[2] ^ parts[3], np.uint32)
 
 

@@ -1,5 +1,4 @@
-"""What the stores of trackers have in common: names of runs, a counter of calls as the axis, rows that are
-summaries, runs whose points come one by one (`PointLog`), and SQLite databases.
+"""What the stores of trackers have in common.
 
 A database may be hostile: its schema may hold views, triggers, virtual tables and generated columns that
 compute, and its pages may refer to each other in circles. Only plain columns of plain tables are read, each

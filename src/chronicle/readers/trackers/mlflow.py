@@ -1,8 +1,7 @@
 """MLflow: its file store (`mlruns/<experiment>/<run>/`) and its SQLite store (`mlflow.db`, `mlruns.db`).
 
 A database holds many runs: each becomes an attempt with the fact "run". A run in the file store has a
-meta.yaml and a file for each metric, parameter and tag; slashes in their names make subfolders. The package
-mlflow is not needed.
+meta.yaml and a file for each metric, parameter and tag; slashes in their names make subfolders.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Trackio: the SQLite database of a project, `<project>.db`, with all its runs.
-
-Each run is an attempt with the fact "run". What Trackio exports as Parquet is a table like any other (see
-`chronicle.readers.parquet`). The package trackio is not needed.
-"""
+"""Trackio: the SQLite database of a project, `<project>.db`, with all its runs. What Trackio exports as
+Parquet is a table like any other."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Weights & Biases: the `.wandb` file of a run, online or offline, read without the package wandb.
-
-Points come from history records; configuration, git commit, host, GPUs and how the run ended become facts.
-Console output is searched for faults of the machine. A resumed run has a folder for each launch, all with the
-same id.
+"""Weights & Biases: the `.wandb` file of a run, online or offline, read without the package wandb. A resumed
+run has a folder for each launch, all with the same id.
 
 The file has LevelDB's log format (log_format.md), with CRC-32 (IEEE) where LevelDB has CRC-32C: a block has
 32,768 bytes; a fragment has a checksum (4 bytes), a length (2), a type (1: whole, 2: first, 3: middle, 4:
