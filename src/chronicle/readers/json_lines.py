@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, compress, islice, repeat
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import orjson
@@ -142,22 +142,22 @@ class JsonLog:
         """Reads the records of a block: those of one shape together by columns, all others one by one."""
         shapes = _shapes(records, is_counted if self.n_rows else _places)
         passed_over = list[int]()
-        for i in sorted(set(range(len(records))).difference(*(shape.lines for shape in shapes))):
+        for i in sorted(set(range(len(records))).difference(*(lines for lines, _ in shapes))):
             place = self.n_rows + i - len(passed_over)
             if records[i] is _NO_JSON:
                 self._damaged("line is no JSON; skipped", numbers[i], cut_line)
             elif not isinstance(records[i], dict):
                 self._faults.add("line is no JSON object; skipped", line=numbers[i])
             elif row := self._row(records[i], place):
-                shapes.append(_Shape([i], {name: [value] for name, value in row.items()}))
+                shapes.append(([i], {name: [value] for name, value in row.items()}))
                 continue
             passed_over.append(i)
-        for shape in sorted(shapes, key=lambda shape: shape.lines[0]):  # in the order in which the names come
+        for lines, columns in sorted(shapes, key=lambda shape: shape[0][0]):  # in the order of the names
             rows: Steps | range = range(self.n_rows, self.n_rows + len(records))
-            if len(shape.lines) < len(records):
-                at = np.array(shape.lines)
+            if len(lines) < len(records):
+                at = np.array(lines)
                 rows = at + (self.n_rows - np.searchsorted(passed_over, at))
-            for name, cells in shape.columns.items():
+            for name, cells in columns.items():
                 if name not in self._builders:
                     self._builders[name] = Builder(counts_steps(name))
                 self._builders[name].extend(rows, cells)
@@ -182,13 +182,8 @@ def _measures(row: Row) -> bool:
     return any(map(is_counter, row)) and any(measured)
 
 
-class _Shape(NamedTuple):
-    """Records with the same keys in the same order, all of them rows: numbers of their lines, and columns."""
-
-    lines: Sequence[int]
-    columns: dict[str, Sequence[Any]]
-
-
+# Records with the same keys in the same order, all of them rows: numbers of their lines, and columns.
+_Shape = tuple[Sequence[int], dict[str, Sequence[Any]]]
 _NO_JSON = object()
 
 
@@ -217,7 +212,7 @@ def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shap
     for key, lines in by_keys.items():
         columns = _flat_columns(key, [records[i] for i in lines]) if key else {}
         if any(counts(name) and None not in cells for name, cells in columns.items()):
-            shapes.append(_Shape(lines, columns))
+            shapes.append((lines, columns))
     return shapes
 
 

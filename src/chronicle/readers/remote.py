@@ -16,6 +16,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
@@ -302,7 +303,6 @@ def _synchronised(files: Any, address: str) -> Path:
 
 def _file_system(address: str, confines: Confines | None, refused: list[str]) -> Any:
     scheme = address.partition("://")[0]
-    extra, package = EXTRAS.get(scheme, ("s3", "fsspec"))
     try:
         import fsspec
 
@@ -312,10 +312,10 @@ def _file_system(address: str, confines: Confines | None, refused: list[str]) ->
         return fsspec.filesystem(scheme)
     except (ImportError, TypeError, ValueError) as err:  # the latter two if an address alone is not enough
         if scheme in EXTRAS and isinstance(err, ImportError):
-            raise MissingExtra(f"reading {address}", extra, package) from None
+            raise MissingExtra(f"reading {address}", *EXTRAS[scheme]) from None
         known = ", ".join(f"{name}://" for name in (*EXTRAS, *CLIENTS))
         remedy = f"download it and name the files, or give an address of {known}"
-        raise UsageError(f"{address}: nothing reads {scheme}://. Remedy: {remedy}") from None
+        raise UsageError(f"{address}: nothing reads {scheme}://", remedy=remedy) from None
 
 
 def _watched(address: str, confines: Confines | None, refused: list[str]) -> Any:
@@ -407,8 +407,7 @@ def _places(mirror: Path, names: Iterable[str]) -> dict[str, Path]:
 
 
 def _recall(memory: Path) -> Index:
-    try:
+    with suppress(OSError, ValueError, AttributeError):
         known = json.loads(memory.read_text("utf-8"))
         return {k: v for k, v in known.items() if isinstance(v, list) and len(v) == 4}
-    except (OSError, ValueError, AttributeError):
-        return {}
+    return {}
