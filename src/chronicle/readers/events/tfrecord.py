@@ -297,9 +297,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
             continue
         if kind == BYTES:
             size, at = varint(message, at)
-        elif kind in (FIXED64, FIXED32):
-            size = 8 if kind == FIXED64 else 4
-        else:
+        elif (size := {FIXED64: 8, FIXED32: 4}.get(kind, -1)) < 0:
             raise ValueError(f"wire type {kind}")
         if at + size > end:
             raise ValueError("a field is longer than its message")

@@ -14,7 +14,7 @@ import sqlite3
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -47,11 +47,10 @@ def names_of(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
 
 def only_file(folder: Path, pattern: str, identify: Callable[[Head], bool]) -> Path | None:
     """The only file of a folder that matches ``pattern``, if it has the format: the folder is a launch."""
-    try:
+    with suppress(OSError):
         files = [file for file in folder.glob(pattern) if file.is_file()]
         return files[0] if len(files) == 1 and identify(Head.of(files[0])) else None
-    except OSError:
-        return None
+    return None
 
 
 def read_launch(folder: Path, file: Path | None, read: Callable[[Path], list[Attempt]]) -> list[Attempt]:
@@ -241,13 +240,10 @@ def opened(path: Path) -> Iterator[Store]:
 
 def tables_of(path: Path) -> dict[str, tuple[str, ...]]:
     """The columns of each plain table of an SQLite file; {} for any other file, or a damaged one."""
-    if not Head.of(path).start.startswith(MAGIC):
-        return {}
-    try:
-        with opened(path) as store:
+    if Head.of(path).start.startswith(MAGIC):
+        with suppress(BadLog), opened(path) as store:
             return store.tables
-    except BadLog:
-        return {}
+    return {}
 
 
 def _reason(err: Exception) -> str:

@@ -200,11 +200,9 @@ _ZIP_DAMAGE = (
 
 
 def _is_comet(path: Path) -> bool:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return {"experiment.json", "messages.json"} <= set(archive.namelist())
-    except (*_ZIP_DAMAGE, OSError):
-        return False
+    with suppress(*_ZIP_DAMAGE, OSError), zipfile.ZipFile(path) as archive:
+        return {"experiment.json", "messages.json"} <= set(archive.namelist())
+    return False
 
 
 def _fill_comet(path: Path, log: PointLog, faults: Faults) -> bool:
@@ -236,8 +234,8 @@ def _comet_message(log: PointLog, message: Row) -> None:
     elif payload.get("key") == "Name":
         log.facts["name"] = clean(str(payload.get("value")))
     elif message.get("type") == "system_details":
-        texts = {key: value for key, value in payload.items() if isinstance(value, str)}
-        log.facts |= {_COMET_FACTS[key]: text for key, text in texts.items() if key in _COMET_FACTS}
+        told = ((fact, payload.get(key)) for key, fact in _COMET_FACTS.items())
+        log.facts |= {fact: text for fact, text in told if isinstance(text, str)}
 
 
 # --- SwanLab: protobuf messages in LevelDB's log format ---

@@ -28,10 +28,9 @@ def identify(head: Head) -> bool:
 
 def is_store(path: Path) -> bool:
     """Whether the file exists and is a database of Trackio."""
-    try:
+    with suppress(OSError):
         return path.is_file() and identify(Head.of(path))
-    except OSError:
-        return False
+    return False
 
 
 def runs(path: Path) -> list[str]:

@@ -347,13 +347,8 @@ class History:
 
 def named(item: bytes) -> tuple[str, bytes]:
     """(name, JSON) of a HistoryItem, ConfigItem, SummaryItem or StatsItem."""
-    keys, nested, text = list[bytes](), list[bytes](), b""
-    for n, kind, value in fields(item):
-        if kind == BYTES and n in (1, 2):
-            (keys if n == 1 else nested).append(value)
-        elif kind == BYTES and n == 16:
-            text = value
-    return clean(b".".join(nested or keys[-1:]).decode("utf-8", "backslashreplace")), text
+    name = b".".join(messages(item, 2) or messages(item, 1)[-1:])
+    return clean(name.decode("utf-8", "backslashreplace")), last_of(item, BYTES).get(16, b"")
 
 
 def seconds_of(timestamp: bytes) -> float:
