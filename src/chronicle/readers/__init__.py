@@ -57,7 +57,7 @@ _UNTRUSTED_AIM = (
     "holds a repository of Aim, whose own package does not open what is not trusted. "
     "Remedy: export its runs, or build without --untrusted if you trust them"
 )
-_LINK = "Remedy: mend the link or remove it"
+_LINK = "mend the link or remove it"
 _MOST_NAMED = 5
 
 Aliases = Sequence[tuple[str, Role]]
@@ -275,14 +275,14 @@ def _require_regular(path: Path) -> None:
     """Raises where opening the file would fail or wait for ever."""
     try:
         info = path.stat()
-    except FileNotFoundError:
-        if path.is_symlink():
-            problem = f"is a link to {path.readlink()}, which does not exist. {_LINK}"
-            raise LogError(str(path), problem) from None
-        raise NothingToRead(f"{path}: no such file or folder. Remedy: check the path") from None
     except OSError as err:
         if err.errno == errno.ELOOP:
-            raise LogError(str(path), f"is a link that leads to itself. {_LINK}") from None
+            raise LogError(str(path), "is a link that leads to itself", remedy=_LINK) from None
+        if err.errno == errno.ENOENT and path.is_symlink():
+            problem = f"is a link to {path.readlink()}, which does not exist"
+            raise LogError(str(path), problem, remedy=_LINK) from None
+        if err.errno == errno.ENOENT:
+            raise NothingToRead(str(path), "no such file or folder", remedy="check the path") from None
         raise
     if stat.S_ISDIR(info.st_mode):  # only a folder that could not be listed comes here
         os.scandir(path).close()

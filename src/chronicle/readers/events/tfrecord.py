@@ -338,8 +338,3 @@ def texts(message: bytes, names: Mapping[int, str]) -> dict[str, str]:
     """The non-empty text fields of a message, by the names given to their numbers."""
     named = ((names[n], v) for n, kind, v in fields(message) if kind == BYTES and n in names and v)
     return {name: clean(value.decode("utf-8", "backslashreplace")) for name, value in named}
-
-
-def numbers(message: bytes, names: Mapping[int, str]) -> dict[str, int]:
-    """The whole-number fields of a message, by the names given to their numbers."""
-    return {names[n]: signed(value) for n, value in last_of(message, VARINT).items() if n in names}

@@ -28,7 +28,7 @@ from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import number
 from chronicle.readers.console.machine import Faults
-from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, last_of, messages, numbers, signed, texts
+from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.hyperparameters import as_float, config_facts, leaves
 from chronicle.readers.step_axis import Column
 from chronicle.readers.text import Head, clean, json_or_none
@@ -173,8 +173,10 @@ class _Run:
         slurm = {entry.get("key", ""): entry.get("value", "") for entry in entries}
         nodes = canonical(slurm.get("job_nodelist") or slurm.get("nodelist", ""))
         facts = {"job": slurm.get("job_id"), "nodes": nodes}
-        self._facts |= texts(message, _ENVIRONMENT) | numbers(message, {19: "gpu_count"})
+        self._facts |= texts(message, _ENVIRONMENT)
         self._facts |= {key: str(value) for key, value in facts.items() if value}
+        if gpu_count := last_of(message, VARINT).get(19):
+            self._facts["gpu_count"] = gpu_count
 
     def _exit(self, message: bytes) -> None:
         code = signed(last_of(message, VARINT).get(1, 0))
