@@ -23,7 +23,6 @@ _MOST_SHARES = 4096  # of one mixture
 _MOST_DIGITS = 9  # after the decimal point; a number with more was not rounded for a log
 _SINGLE_ROUNDING = 2e-6  # relative rounding error of single precision
 _COARSEST_ROUNDING = 0.1  # share of a curve's spread; with a coarser rounding nearly any sum would fit
-_NEAR = 1e-4  # share of the total that allows for single-precision terms that nearly cancel out
 _NEARLY_ALL = 0.95  # share of the values of a curve
 _LEAST_SHARE = 1e-4  # share of the total that a part must contribute
 _WORD, _DIGITS = re.compile(r"[^\W_]+"), re.compile(r"\d+")
@@ -96,8 +95,7 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
             finite[name] = metric.values[rows]
             if len(finite) > most:
                 return {}
-    fits = len(finite) > 1 and np.isfinite(sums).all()
-    if not fits or not _may_be_sum(sums, np.column_stack([*finite.values()])):
+    if len(finite) < 2 or not np.isfinite(sums).all():
         return {}
     names = before = [name for name, term in finite.items() if not _is_multiple(sums, term)]
     for is_last in (False, False, True):  # terms that contribute too little are removed twice
@@ -111,14 +109,6 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
     if len(names) < len(before) or not (weights > 0).all() or not _are_equal(sums, terms, weights):
         return {}
     return dict(zip(names, weights.tolist(), strict=True))
-
-
-def _may_be_sum(sums: Floats, terms: Floats) -> bool:
-    """Whether a weighted sum of all terms is near the total in a few rows: most logs fail this quick test."""
-    sampled = slice(None, None, max(1, len(sums) // (_ROWS_PER_TERM * terms.shape[1])))
-    off = sums[sampled] - terms[sampled] @ _weights(sums[sampled], terms[sampled])
-    near = 2 * _COARSEST_ROUNDING * np.std(sums) + _NEAR * np.abs(sums).max()
-    return bool(np.sqrt(np.mean(off**2)) <= near)
 
 
 def _are_equal(sums: Floats, terms: Floats, weights: Floats) -> bool:
