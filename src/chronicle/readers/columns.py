@@ -110,9 +110,8 @@ class Builder:
                 return
             except OverflowError:  # a whole number of more than 63 bits
                 pass
-        texts = {value: text_of(value) for value in set(values) if type(value) is str} if str in types else {}
         for row, value in zip(rows, values, strict=True):
-            self.put(int(row), texts[value] if type(value) is str else value)
+            self.put(int(row), text_of(value) if type(value) is str else value)
 
     @property
     def counts(self) -> bool:

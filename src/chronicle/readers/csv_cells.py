@@ -271,18 +271,12 @@ def delimiter_of(header: str) -> str:
 
 def header_names(cells: Sequence[str]) -> list[str]:
     """Names of the columns, stripped; a name that comes again gets its number."""
-    stripped, line = [*map(str.strip, cells)], "\n".join(cells)
-    if in_english(line) == line:  # a quick look: a table may have 100,000 columns
-        if len(set(stripped)) == len(stripped):
-            return stripped
-    else:  # "Epoche" of a table that was made in German
-        english = map(in_english, stripped)
-        stripped = [new if counts_steps(new) else cell for new, cell in zip(english, stripped, strict=True)]
-    seen: Counter[str] = Counter()
-    names = []
-    for cell in stripped:
-        seen[cell] += 1
-        names.append(f"{cell} ({seen[cell]})" if cell and seen[cell] > 1 else cell)
+    names, seen = list[str](), Counter[str]()
+    for cell in map(str.strip, cells):
+        english = in_english(cell)  # "Epoche" of a table that was made in German
+        name = english if counts_steps(english) else cell
+        seen[name] += 1
+        names.append(f"{name} ({seen[name]})" if name and seen[name] > 1 else name)
     return names
 
 
