@@ -187,16 +187,13 @@ def _process(attempt: Attempt) -> str:
 
 def _latest_states(attempts: Iterable[Attempt]) -> list[Attempt]:
     """Of the states in checkpoint folders and the one beside them, which repeat each other, the furthest."""
-    kept: dict[str, Attempt] = {}
-
-    def reached(attempt: Attempt) -> float:
-        step = attempt.facts.get("global_step", 0)
-        return float(step) if isinstance(step, int | float) else 0.0
-
+    kept, reached = dict[str, Attempt](), dict[str, float]()
     for attempt in attempts:
         state = re.sub(r"(^|/)checkpoint-\d+/(?=trainer_state\.json$)", r"\1", attempt.name)
-        if state not in kept or reached(kept[state]) <= reached(attempt):
-            kept[state] = attempt
+        step = attempt.facts.get("global_step")
+        step = step if isinstance(step, int | float) else 0.0
+        if step >= reached.get(state, step):
+            kept[state], reached[state] = attempt, step
     return list(kept.values())
 
 

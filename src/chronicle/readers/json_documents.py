@@ -219,11 +219,9 @@ def _moves(name: str) -> bool:
 
 def _prefixed(table: Table) -> Iterator[Row]:
     """The rows with the path in front of all names but those that count steps."""
-
-    def named(name: str) -> str:
-        return name if counts_steps(name) else f"{table.path}/{name}".lstrip("/")
-
-    return ({named(name): cell for name, cell in row.items()} for row in table.rows)
+    names = dict.fromkeys(name for row in table.rows for name in row)
+    whole = {n: n if counts_steps(n) else f"{table.path}/{n}".lstrip("/") for n in names}
+    return ({whole[name]: cell for name, cell in row.items()} for row in table.rows)
 
 
 # --- the state of Hugging Face's Trainer ---

@@ -29,7 +29,7 @@ from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Floats, Role, Series, Steps
 from chronicle.readers.events import tfrecord
 from chronicle.readers.events.scalars import MAX_TEXT, Points, Text, decode
-from chronicle.readers.events.tfrecord import Frames, Gap, fields, frames, is_event_log, last_of, messages
+from chronicle.readers.events.tfrecord import Frames, Gap, frames, is_event_log, last_of, messages
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
 from chronicle.readers.read_on import Mark, Source
 from chronicle.readers.text import Faults, Head, json_or_none
@@ -113,15 +113,13 @@ def _add_session(message: bytes, config: dict[str, Any], facts: dict[str, Scalar
 
 def _struct_value(message: bytes) -> Scalar | None:
     """The number, text or bool in a google.protobuf.Value; None for anything else."""
-    for number, kind, value in fields(message):
-        if (number, kind) == (2, tfrecord.FIXED64):
-            (real,) = struct.unpack("<d", value)
-            return int(real) if abs(real) < _EXACT and real.is_integer() else float(real)
-        if (number, kind) == (3, tfrecord.BYTES):
-            return str(value.decode("utf-8", "replace"))
-        if (number, kind) == (4, tfrecord.VARINT):
-            return bool(value)
-    return None
+    if number := last_of(message, tfrecord.FIXED64).get(2):
+        (real,) = struct.unpack("<d", number)
+        return int(real) if abs(real) < _EXACT and real.is_integer() else float(real)
+    if (text := last_of(message, tfrecord.BYTES).get(3)) is not None:
+        return str(text.decode("utf-8", "replace"))
+    flag = last_of(message, tfrecord.VARINT).get(4)
+    return None if flag is None else bool(flag)
 
 
 @dataclass

@@ -242,16 +242,16 @@ class Frames:
     truncated: bool = False
 
     def __iter__(self) -> Iterator[bytes]:
-        parts, begun = list[bytes](), False
+        parts = list[bytes]()  # of a record that was begun
         for kind, data in self._fragments():
             if kind in (WHOLE, FIRST):
-                parts, begun = [], True
-            if begun:
+                parts = [data]
+            elif parts:
                 parts.append(data)
-            if kind in (WHOLE, LAST) and begun:
+            if kind in (WHOLE, LAST) and parts:
                 yield b"".join(parts)
-            begun = begun and kind in (FIRST, MIDDLE)
-        self.truncated |= begun
+            parts = parts if kind in (FIRST, MIDDLE) else []
+        self.truncated |= bool(parts)
 
     def _fragments(self) -> Iterator[tuple[int, bytes]]:
         """(type, bytes) of each fragment; (0, b"") for one that was skipped."""
