@@ -7,7 +7,7 @@ import csv
 import re
 import sys
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import dropwhile, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,10 +65,12 @@ class Table:
             self.take(block[:half])
             self.take(block[half:])
             return
-        lines = self._lines(block)
+        lines = numbered_lines(block, self._n_lines)
         if not self._builders:
             lines = dropwhile(lambda line: not line[1].strip() or line[1] in self.comments, lines)
-            header = self._begin[0] if self._given else next(lines, (0, "", True))[1]
+            header = self._begin[0] if self._given else ""
+            if not self._given:
+                self._n_lines, header, _ = next(lines, (self._n_lines, "", True))
             if not header:
                 return
             self.delimiter = delimiter_of(header)
@@ -97,16 +99,11 @@ class Table:
 
     # line by line
 
-    def _lines(self, block: bytes) -> Iterator[Line]:
-        for line in numbered_lines(block, self._n_lines):
-            self._n_lines = line[0]
-            yield line
-
     def add_lines(self, lines: Iterable[Line]) -> None:
         rows: list[list[str]] = []
-        for line_number, line, unfinished in lines:
+        for self._n_lines, line, unfinished in lines:
             line = line.replace(*self._spelling)
-            rows += self._rows(line_number, line, unfinished)
+            rows += self._rows(self._n_lines, line, unfinished)
             self._last.append(line)
         for builder, *cells in zip(self._builders, *rows, strict=False) if rows else ():
             builder.add(self.n_rows, cells)

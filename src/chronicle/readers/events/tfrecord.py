@@ -296,7 +296,8 @@ def fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
             yield number, kind, value
             continue
         if kind == BYTES:
-            size, at = varint(message, at)
+            short = at < end and message[at] < 0x80
+            size, at = (message[at], at + 1) if short else varint(message, at)
         elif (size := {FIXED64: 8, FIXED32: 4}.get(kind, -1)) < 0:
             raise ValueError(f"wire type {kind}")
         if at + size > end:

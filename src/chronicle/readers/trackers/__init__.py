@@ -61,32 +61,27 @@ def read_launch(folder: Path, file: Path | None, read: Callable[[Path], list[Att
 
 
 def attempt_of_calls(
-    path: Path,
-    n_rows: int,
-    columns: Mapping[str, Column],
-    counter: str,
-    *,
-    facts: Mapping[str, Any],
-    declared: Collection[str] = (),
-    **known: Any,
+    path: Path, n_rows: int, columns: Mapping[str, Column], declared: Collection[str] = (), **known: Any
 ) -> Attempt:
-    """An attempt from rows that are calls of a tracker, which its ``counter`` counts independently of the
-    trainer. The axis is chosen as for any table, among columns with values in half of the rows and with
-    ``declared`` step metrics first; without one it is the counter. ``known`` is passed to `attempt_of`."""
-    half = len(columns[counter].rows) / 2
+    """An attempt from rows that are calls of a tracker, which `_step` counts independently of the trainer.
+    The axis is chosen as for any table, among columns with values in half of the rows and with ``declared``
+    step metrics first; without one it is `_step`. ``known`` is passed to `attempt_of`."""
+    half = len(columns["_step"].rows) / 2
     filled = {name: c for name, c in columns.items() if not c.is_text and len(c.rows) >= half}
     axis = axis_by_name({n: c for n, c in filled.items() if counted_by(n) in ("", "step")}, declared)
-    others = {name: column for name, column in columns.items() if name not in (counter, axis.name, AXIS)}
-    facts = {"step_counter": axis.counter, **facts} if axis.counter else facts
-    on_axis = {AXIS: axis.column or columns[counter], **others}
-    return without_summary(attempt_of(path, n_rows, on_axis, facts=facts, **known))
+    others = {name: column for name, column in columns.items() if name not in ("_step", axis.name, AXIS)}
+    if axis.counter:
+        known["facts"] = {"step_counter": axis.counter, **known["facts"]}
+    on_axis = {AXIS: axis.column or columns["_step"], **others}
+    return without_summary(attempt_of(path, n_rows, on_axis, **known))
 
 
 def without_summary(attempt: Attempt) -> Attempt:
     """The attempt with what was only logged together with a `train_runtime` in the fact "summary"."""
     closing = (_moments(series) for name, series in attempt.series.items() if name.endswith(CLOSING))
     moments = set[tuple[int, float]]().union(*closing)
-    kept = {n: s for n, s in attempt.series.items() if not len(s) or _moments(s) - moments}
+    short = [name for name, s in attempt.series.items() if 0 < len(s) <= len(moments)]
+    kept = {n: s for n, s in attempt.series.items() if n not in short or _moments(s) - moments}
     if not kept or len(kept) == len(attempt.series):
         return attempt
     summary = {name: float(s.values[-1]) for name, s in attempt.series.items() if name not in kept}

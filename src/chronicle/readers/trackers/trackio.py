@@ -62,9 +62,9 @@ def read(path: Path) -> list[Attempt]:
             config = {name: v for name, v in (configs.get(key) or {}).items() if not name.startswith("_")}
             with suppress(BadLog):  # raised for a run that logged only texts and media
                 facts = {"run": name, "project": path.stem, **config_facts(config)}
+                known: dict[str, Any] = {"facts": facts, "faults": faults, "name": f"{path.name}: {name}"}
                 of_run, is_cut = (path, len(rows[key]), columns_of(rows[key])), bool(store.faults)
-                known: dict[str, Any] = {"facts": facts, "faults": faults, "truncated": is_cut}
-                attempts.append(attempt_of_calls(*of_run, "_step", name=f"{path.name}: {name}", **known))
+                attempts.append(attempt_of_calls(*of_run, truncated=is_cut, **known))
     if not attempts:
         raise BadLog(str(path), NOTHING)
     return attempts

@@ -150,9 +150,8 @@ class _Run:
         faults = [*faults, *self.console.listed()]
         facts = {**self.console.machine.facts, **self._facts, **config_facts(config)}
         columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
-        known: dict[str, Any] = {"faults": faults, "truncated": truncated or "ended" not in facts}
-        of_run = self.path, self.history.n_rows, columns
-        return attempt_of_calls(*of_run, "_step", facts=facts, declared=self.step_metrics, **known)
+        of_run, is_cut = (self.path, self.history.n_rows, columns), truncated or "ended" not in facts
+        return attempt_of_calls(*of_run, self.step_metrics, facts=facts, faults=faults, truncated=is_cut)
 
     def _run(self, message: bytes) -> None:
         self._facts |= texts(message, _RUN)
@@ -305,9 +304,9 @@ class History:
         """Appends a row. Raises ValueError if the bytes are not a protobuf message."""
         items, step = list[tuple[str, bytes]](), 0
         for n, kind, value in fields(message):
-            if (n, kind) == (1, BYTES):
+            if n == 1 and kind == BYTES:
                 items.append(self._named(value))
-            elif (n, kind) == (2, BYTES):
+            elif n == 2 and kind == BYTES:
                 step = signed(last_of(value, VARINT).get(1, 0))
         for name, text in items:
             if name == "_step" and text.lstrip(b"-").isdigit() and len(text) < 20:
