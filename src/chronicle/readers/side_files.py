@@ -30,17 +30,19 @@ MAX_FOLDERS = 2000
 ASIDE = (".hydra", "files")
 BY_TIME = re.compile(r"[0-9]{10}\.[0-9]+")  # `add_hparams` makes a folder named by Unix seconds
 
+_PARSERS: Mapping[str, Callable[[str], Any]] = {".json": json.loads, ".yaml": from_yaml, ".yml": from_yaml}
+
 Facts = dict[str, Scalar]
 
 
 @dataclass(frozen=True)
 class SideFile:
-    """A row of the table: patterns of the name (or folder and name), its writer, and what it tells."""
+    """A row: patterns of the name (or folder and name), its writer, what it tells in words and as facts."""
 
     names: tuple[str, ...]
     writer: str
     tells: str
-    holds: Callable[[str], Facts]
+    holds: Callable[[Any], Facts] | None = None
 
 
 @dataclass(frozen=True)
@@ -102,11 +104,12 @@ def _folders(path: Path) -> Iterator[tuple[str, list[str]]]:
             yield str(place), os.listdir(place)
 
 
-def _read(file: Path, holds: Callable[[str], Facts]) -> Facts:
+def _read(file: Path, holds: Callable[[Any], Facts] | None) -> Facts:
     """What a file tells; {} for one that is damaged, too large or unreadable: facts are no reason to fail."""
+    parsed = _PARSERS.get(file.suffix.lower(), str)
     with suppress(OSError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
-        if file.stat().st_size <= MAX_BYTES:
-            facts = holds(file.read_text("utf-8", "replace"))
+        if holds and file.stat().st_size <= MAX_BYTES:
+            facts = holds(parsed(file.read_text("utf-8", "replace")))
             return {name: value for name, value in facts.items() if value != ""}
     return {}
 
@@ -211,34 +214,26 @@ def overrides(document: Any) -> Facts:
     return {"overrides": clean(" ".join(map(str, document)))[:MAX_TEXT]} if isinstance(document, list) else {}
 
 
-def _json(holds: Callable[[Any], Facts]) -> Callable[[str], Facts]:
-    return lambda text: holds(json.loads(text))
-
-
-def _yaml(holds: Callable[[Any], Facts]) -> Callable[[str], Facts]:
-    return lambda text: holds(from_yaml(text))
-
-
 _SETTINGS, _START = "settings", "machine, code, command, packages"
 _OF_RAY = ("experiment_state*.json", "basic-variant-state*.json", "searcher-state*.json")
 SIDE_FILES: Sequence[SideFile] = (
-    SideFile(("hparams.yaml", "hparams.yml"), "Lightning, accelerate", _SETTINGS, _yaml(settings)),
-    SideFile(("args.yaml", "opt.yaml", "hyp.yaml"), "ultralytics, timm, YOLOv5", _SETTINGS, _yaml(settings)),
-    SideFile(("config.yaml", "config.yml"), "W&B, SwanLab, LightningCLI, others", _SETTINGS, _yaml(settings)),
-    SideFile(("default_config.yaml", "accelerate_config.yaml"), "accelerate", _SETTINGS, _yaml(settings)),
-    SideFile((".hydra/config.yaml",), "Hydra", _SETTINGS, _yaml(settings)),
-    SideFile((".hydra/overrides.yaml",), "Hydra", "overrides of the command line", _yaml(overrides)),
-    SideFile((".hydra/hydra.yaml",), "Hydra", "nothing", lambda _: {}),
-    SideFile(("params.yaml",), "DVC", _SETTINGS, _yaml(settings)),
-    SideFile(("params.json", "config.json"), "Ray, Sacred, others", _SETTINGS, _json(settings)),
-    SideFile(("args.json", "hparams.json", "training_args.json"), "people", _SETTINGS, _json(settings)),
-    SideFile(("wandb-metadata.json",), "W&B", _START, _json(surroundings)),
-    SideFile(("swanlab-metadata.json",), "SwanLab", _START, _json(surroundings)),
-    SideFile(("run.json",), "Sacred", f"name, end, {_START}", _json(surroundings)),
-    SideFile(("task.json",), "ClearML", f"{_SETTINGS}, {_START}", _json(surroundings)),
+    SideFile(("hparams.yaml", "hparams.yml"), "Lightning, accelerate", _SETTINGS, settings),
+    SideFile(("args.yaml", "opt.yaml", "hyp.yaml"), "ultralytics, timm, YOLOv5", _SETTINGS, settings),
+    SideFile(("config.yaml", "config.yml"), "W&B, SwanLab, LightningCLI, others", _SETTINGS, settings),
+    SideFile(("default_config.yaml", "accelerate_config.yaml"), "accelerate", _SETTINGS, settings),
+    SideFile((".hydra/config.yaml",), "Hydra", _SETTINGS, settings),
+    SideFile((".hydra/overrides.yaml",), "Hydra", "overrides of the command line", overrides),
+    SideFile((".hydra/hydra.yaml",), "Hydra", "nothing"),
+    SideFile(("params.yaml",), "DVC", _SETTINGS, settings),
+    SideFile(("params.json", "config.json"), "Ray, Sacred, others", _SETTINGS, settings),
+    SideFile(("args.json", "hparams.json", "training_args.json"), "people", _SETTINGS, settings),
+    SideFile(("wandb-metadata.json",), "W&B", _START, surroundings),
+    SideFile(("swanlab-metadata.json",), "SwanLab", _START, surroundings),
+    SideFile(("run.json",), "Sacred", f"name, end, {_START}", surroundings),
+    SideFile(("task.json",), "ClearML", f"{_SETTINGS}, {_START}", surroundings),
     SideFile(("requirements.txt",), "W&B, SwanLab, people", "packages with a version", listed_packages),
-    SideFile(_OF_RAY, "Ray", "nothing", lambda _: {}),
-    SideFile(("wandb-summary.json", "_summary.json"), "W&B, SwanLab", "nothing", lambda _: {}),
+    SideFile(_OF_RAY, "Ray", "nothing"),
+    SideFile(("wandb-summary.json", "_summary.json"), "W&B, SwanLab", "nothing"),
 )
 _BY_NAME = {name: row for row in SIDE_FILES for name in row.names if "*" not in name}
 _BY_PATTERN = [(name, row) for row in SIDE_FILES for name in row.names if "*" in name]
