@@ -247,8 +247,6 @@ def read_folder(path: Path) -> list[Attempt]:
 def _metric_files(path: Path) -> Iterator[tuple[Path, Path]]:
     """The first folder for metrics that holds any, and each file in it, in order of their names."""
     for folder in (path / name for name in METRIC_FOLDERS):
-        tables = folder.rglob("*.tsv") if folder.is_dir() else ()
-        files = sorted(file for file in tables if file.is_file())[:MOST_FILES]
-        if files:
-            yield from ((folder, file) for file in files)
-            return
+        if files := sorted(file for file in folder.rglob("*.tsv") if file.is_file()):
+            return ((folder, file) for file in files[:MOST_FILES])
+    return iter(())

@@ -215,14 +215,15 @@ _SPACE = r"(?P<server>[^/]+/[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?"
 _SERVER = r"(?P<server>[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?"
 _AIM = r"(?:(?P<server>[^/]+)(?:/(?P<run>[0-9a-f]+))?|(?P<path>/.+))/?"
 _FOR_ONE = "behind it for one"
-_OF_MLFLOW = f"mlflow+https://host/experiments/ID, and /runs/ID {_FOR_ONE}"
-_MLFLOW_CLIENT = Client("mlflow", _MLFLOW, _OF_MLFLOW, _mlflow)
-_TRACKIO_CLIENT = Client("trackio", _SERVER, f"trackio+https://host/project, and /run {_FOR_ONE}", _trackio)
+_OF_MLFLOW = Client(
+    "mlflow", _MLFLOW, f"mlflow+https://host/experiments/ID, and /runs/ID {_FOR_ONE}", _mlflow
+)
+_OF_TRACKIO = Client("trackio", _SERVER, f"trackio+https://host/project, and /run {_FOR_ONE}", _trackio)
 CLIENTS = {
-    **dict.fromkeys(("mlflow+http", "mlflow+https"), _MLFLOW_CLIENT),
+    **dict.fromkeys(("mlflow+http", "mlflow+https"), _OF_MLFLOW),
     "wandb": Client("wandb", _WANDB, f"wandb://entity/project, and /run {_FOR_ONE}", _wandb),
     "trackio": Client("trackio", _SPACE, f"trackio://owner/space/project, and /run {_FOR_ONE}", _trackio),
-    **dict.fromkeys(("trackio+http", "trackio+https"), _TRACKIO_CLIENT),
+    **dict.fromkeys(("trackio+http", "trackio+https"), _OF_TRACKIO),
     "aim": Client("aim", _AIM, "aim://host:port or aim:///folder", _aim),
 }
 

@@ -136,7 +136,9 @@ class _Part(NamedTuple):
                 begins.append(head[events])
                 ends.append(after[events])
             elif (end := None if gap else self._end_of_odd(at, known, damage)) is None:
-                to = known if self.last or known < high else self._unseen(at)
+                cut = self.cut[np.searchsorted(self.cut, at) :][:1].tolist()
+                unseen = max(at, min([high - HEADER - FOOTER, *cut]))  # the next part searches on from here
+                to = known if self.last or known < high else unseen
                 begin, is_zero = gap or (at, True)
                 gap = Gap(begin, is_zero and not self.buffer[at:to].any())
                 waits, at = to == at or (not self.last and known == high), to
@@ -171,11 +173,6 @@ class _Part(NamedTuple):
             damage.append((at, "checksum of the length is wrong; the record is whole and kept"))
             return end
         return at if may_follow and known == self.high else None
-
-    def _unseen(self, at: int) -> int:
-        """The place from which on the next part must search for events again."""
-        cut: list[int] = self.cut[np.searchsorted(self.cut, at) :][:1].tolist()
-        return max(at, min([self.high - HEADER - FOOTER, *cut]))
 
 
 def _closed(gap: Gap | None, at: int) -> Damage:
