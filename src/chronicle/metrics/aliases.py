@@ -1,8 +1,7 @@
 """Names of metrics as real logs spell them: the ordered table of aliases, printed in docs/metrics.md. Below
 it words of training in other languages, names of what counts the steps, and clocks without a year.
 
-A pattern is searched in the plain form of a name (`chronicle.metrics.names.plain`). Order matters: what is
-logged of an evaluation, for example, comes before the same word alone.
+A pattern is searched in the plain form of a name (`chronicle.metrics.names.plain`); the first one holds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""From columns to an attempt: which column counts the steps (`chronicle.readers.step_axis`), which tells the
-time, the rest are metrics. A blank cell (also NA, null, None) is "not measured in this row"; a NaN, however
-it is spelled, is data.
+"""From columns to an attempt: which column counts the steps, which tells the time, the rest are metrics. A
+blank cell (also NA, null, None) is "not measured in this row"; a NaN, however it is spelled, is data.
 """
 
 from __future__ import annotations

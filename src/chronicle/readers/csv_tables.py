@@ -2,8 +2,7 @@
 several runs gives an attempt a run. Comments that are JSON are facts.
 
 The folder of DVCLive is a log of such tables: a TSV for each metric, whose path below the folder of metrics
-is its name. Versions from 2 on write `plots/metrics/**/x.tsv`, version 1 `plots/scalars` or `scalars`, with a
-column `timestamp` before the step.
+(`plots/metrics`; of version 1 `plots/scalars` or `scalars`) is its name.
 """
 
 from __future__ import annotations

@@ -201,8 +201,7 @@ def _put(cells: Iterable[Row], n_cells: int, rows: list[Row]) -> None:
 
 
 def _measures(path: str, columns: Mapping[str, list[Any]]) -> bool:
-    """Whether lists below the name of a phase are metrics of boosting, which may have any name: of equal
-    lengths and mostly no whole numbers, as in `{"valid_0": {"ndcg@5": [0.5, ...]}}`."""
+    """Whether lists below the name of a phase are metrics of boosting, which may have any name."""
     floats = (2 * sum(isinstance(cell, float) for cell in cells) > len(cells) for cells in columns.values())
     return names_a_phase(path) and len({len(cells) for cells in columns.values()}) == 1 and all(floats)
 

@@ -1,7 +1,5 @@
-"""JSON lines: one object a logged step, or a list of several; nested objects are flattened with "/".
-
-Lines without a number (configuration, events) are facts. NaN and Infinity are read as Python writes them,
-numbers in strings (fairseq) as numbers, null as not measured. What other readers of JSON share stands here.
+"""JSON lines: one object a logged step, or a list of several, flattened with "/". Lines without a number are
+facts. Numbers in strings (fairseq) are numbers, null is not measured. All readers of JSON share what is here.
 """
 
 from __future__ import annotations

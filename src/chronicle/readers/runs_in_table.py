@@ -2,9 +2,8 @@
 
 Several runs in one table are told apart by a column that names them, or by names of columns; long tables are
 made wide. What a column `mode`, `phase` or `split` calls an evaluation says so in its name then, and stands
-where the training was. A table in which nothing counts may hold results, a row for each configuration or item
-(`attention,copy_len,final_loss`); its rows are no course then, and are on the axis "item". Where a table does
-not name its columns, the name of the file does: `val_loss.csv` holds that loss.
+where the training was. A table in which nothing counts may hold results, a row for each configuration or
+item, on the axis "item". Where a table does not name its columns, the name of the file does.
 """
 
 from __future__ import annotations

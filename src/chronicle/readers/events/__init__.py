@@ -2,9 +2,8 @@
 record; hyperparameters and texts as facts. Files without a scalar (a job that died, a rank with nothing to
 write, a text log) give no attempt, or one without series, whose facts go to the others.
 
-Files are read in batches, many small ones together and large ones in parts, and decoded by several threads:
-numpy lets other threads run while it works, and is fastest on tens of thousands of records. Files are not
-mapped into memory: one that shrinks meanwhile would end the process.
+Files are read in batches of tens of thousands of records, many small ones together and large ones in parts,
+by several threads. They are not mapped into memory: one that shrinks meanwhile would end the process.
 """
 
 from __future__ import annotations

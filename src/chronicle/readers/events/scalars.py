@@ -1,8 +1,7 @@
 """The scalars of event records, decoded field by field for many records at once.
 
-`decode` knows the layouts that all common writers produce: wall time, step, and a summary of values with a
-tag and a number. A record with any other layout goes to `event`, which is slow but parses every protobuf
-message. Field numbers are those of TensorFlow's event.proto, summary.proto and tensor.proto.
+`decode` knows the layouts that all common writers produce; any other record goes to `event`, which is slow.
+Field numbers are those of TensorFlow's event.proto, summary.proto and tensor.proto.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The files in which clients of trackers store a run without a server, as rows of one table.
 
-Each file is a sequence of messages: points, parameters, facts of the run. They differ only in their encoding:
-JSON lines (Neptune, ClearML, and Comet, which zips them), protobuf in LevelDB's log format (SwanLab) or in an
-SQLite database (Neptune's newer client), whole documents (Sacred, CatBoost).
+Each file is a sequence of messages (points, parameters, facts of the run) in JSON lines, in protobuf, in a
+database, or in a whole document.
 """
 
 from __future__ import annotations
