@@ -155,7 +155,6 @@ def runs(path: Path) -> list[str]:
 
 
 # --- tables in documents ---
-
 _RULE = re.compile(r"[|+:=\s-]*(?:--|==|-:)[|+:=\s-]*")  # below a header, and around the rows of other tables
 _DOCUMENTS = (".md", ".markdown", ".rst")
 _HEADING = re.compile(rb"\s*(#{1,6} |---\s|[^\r\n]+\r?\n(={3,}|-{3,})\s)")  # of a document, at its beginning

@@ -224,7 +224,6 @@ def _prefixed(table: Table) -> Iterator[Row]:
 
 
 # --- the state of Hugging Face's Trainer ---
-
 # Keys of the state that hold arguments of the training.
 CONFIG = ("max_steps", "num_train_epochs", "train_batch_size", "logging_steps", "eval_steps", "save_steps")
 

@@ -214,15 +214,13 @@ _WANDB = r"(?P<entity>[^/]+)/(?P<project>[^/]+)(?:/runs)?(?:/(?P<run>[^/]+))?/?"
 _SPACE = r"(?P<server>[^/]+/[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?"
 _SERVER = r"(?P<server>[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?"
 _AIM = r"(?:(?P<server>[^/]+)(?:/(?P<run>[0-9a-f]+))?|(?P<path>/.+))/?"
-_FOR_ONE = "behind it for one"
-_OF_MLFLOW = Client(
-    "mlflow", _MLFLOW, f"mlflow+https://host/experiments/ID, and /runs/ID {_FOR_ONE}", _mlflow
-)
-_OF_TRACKIO = Client("trackio", _SERVER, f"trackio+https://host/project, and /run {_FOR_ONE}", _trackio)
+_ONE = "behind it for one"
+_OF_MLFLOW = Client("mlflow", _MLFLOW, f"mlflow+https://host/experiments/ID, and /runs/ID {_ONE}", _mlflow)
+_OF_TRACKIO = Client("trackio", _SERVER, f"trackio+https://host/project, and /run {_ONE}", _trackio)
 CLIENTS = {
     **dict.fromkeys(("mlflow+http", "mlflow+https"), _OF_MLFLOW),
-    "wandb": Client("wandb", _WANDB, f"wandb://entity/project, and /run {_FOR_ONE}", _wandb),
-    "trackio": Client("trackio", _SPACE, f"trackio://owner/space/project, and /run {_FOR_ONE}", _trackio),
+    "wandb": Client("wandb", _WANDB, f"wandb://entity/project, and /run {_ONE}", _wandb),
+    "trackio": Client("trackio", _SPACE, f"trackio://owner/space/project, and /run {_ONE}", _trackio),
     **dict.fromkeys(("trackio+http", "trackio+https"), _OF_TRACKIO),
     "aim": Client("aim", _AIM, "aim://host:port or aim:///folder", _aim),
 }
@@ -292,7 +290,7 @@ def _synchronised(files: Any, address: str) -> Path:
         taken = [name for name, take in wanted.items() if take]
         if (total := sum(new[name][1] for name in taken)) > float(os.environ.get(LIMIT) or LIMIT_GB) * 1e9:
             remedy = f"name a folder further down, or set {LIMIT}"
-            raise LogError(address, f"holds {total / 1e9:.1f} GB of new logs. Remedy: {remedy}")
+            raise LogError(address, f"holds {total / 1e9:.1f} GB of new logs", remedy=remedy)
         for name in old.keys() - new.keys():
             places[name].unlink(missing_ok=True)
         list(threads.map(lambda name: _get(files, objects[name], places[name]), taken))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
@@ -19,7 +20,7 @@ from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.text import Head, Lines, clean
 from chronicle.readers.trackers import NOTHING, PointLog, Store, names_of, opened, seconds, tables_of, typed
 
-LARGEST = 1.7976931348623157e308  # stands for infinity in the database
+_INFINITE = {sign * sys.float_info.max: sign * math.inf for sign in (1, -1)}  # as the database stores it
 MAX_FILES = 10_000  # metrics, parameters or tags of one run
 MAX_TEXT = 1000
 SYSTEM = "system/"  # metrics of the machine, which MLflow logs with a step of their own
@@ -60,7 +61,8 @@ def read(path: Path) -> list[Attempt]:
         columns = ("run_uuid", "key", "step", "value", "timestamp", "is_nan")
         for uuid, key, step, value, time_ms, is_nan in store.rows("metrics", columns):
             if uuid in by_id:
-                by_id[uuid].point(str(key), step, _value(value, is_nan), seconds(time_ms))
+                value = math.nan if is_nan else _INFINITE.get(value, value)
+                by_id[uuid].point(str(key), step, value, seconds(time_ms))
         for uuid, key, value in store.rows("params", ("run_uuid", "key", "value")):
             if uuid in by_id:
                 by_id[uuid].params[str(key)] = typed(str(value))
@@ -145,12 +147,6 @@ def listed(datasets: Iterable[tuple[Any, Any]]) -> str:
     """The distinct data sets in one text: name (digest)."""
     named = dict.fromkeys(f"{name} ({digest})" if digest else str(name) for name, digest in datasets if name)
     return clean(", ".join(named))[:MAX_TEXT]
-
-
-def _value(value: Any, is_nan: Any) -> Any:
-    if is_nan:
-        return math.nan
-    return math.copysign(math.inf, value) if isinstance(value, float) and abs(value) == LARGEST else value
 
 
 def _meta(folder: Path) -> dict[str, str]:

@@ -105,7 +105,6 @@ def _list(value: Any) -> list[Any]:
 
 
 # --- Neptune: {"obj": {"type": "LogFloats", "path": ["train", "loss"], "values": [...]}, ...} ---
-
 _NEPTUNE_FACTS = {"sys/name": "name", "sys/hostname": "host", "sys/custom_run_id": "run"}
 _NEPTUNE_FACTS |= {"source_code/git/commit_id": "git_commit", "source_code/entrypoint": "program"}
 _NEPTUNE_OWN = ("sys/", "source_code/", "monitoring/")
@@ -132,7 +131,6 @@ def _neptune_message(log: PointLog, message: Row) -> None:
 
 
 # --- Neptune's newer client: protobuf messages in a database ---
-
 _SNAPSHOT, _STEP, _TIME, _ASSIGN, _APPEND = 0, 1, 2, 4, 8
 _MICRO = 1_000_000  # parts of a step
 
@@ -187,7 +185,6 @@ def _text(content: bytes) -> str:
 
 
 # --- Comet: an archive of experiment.json and messages.json ---
-
 _COMET_FACTS = {"hostname": "host", "gpu_static_info_list": "gpus", "python_version_verbose": "python"}
 _COMET_OWN, _DURATION = "sys.", "process duration"
 
@@ -238,7 +235,6 @@ def _comet_message(log: PointLog, message: Row) -> None:
 
 
 # --- SwanLab: protobuf messages in LevelDB's log format ---
-
 _SWANLAB = re.compile(rb":SWL\xd6\xe1\x02")  # identifier, 0xE1D6, version 2
 _START, _SCALAR, _FINISH = 10, 13, 11
 _SWANLAB_RUN = {1: "project", 2: "workspace", 4: "name", 7: "group", 8: "job_type", 10: "run"}
@@ -266,7 +262,6 @@ def _swanlab_record(log: PointLog, record: bytes) -> None:
 
 
 # --- Sacred: metrics.json, config.json and run.json in a folder ---
-
 _SACRED = re.compile(rb'\{\s*"[^"\n]{1,500}":\s*\{\s*"steps":\s*\[[-\d,.\s]*\]?')
 
 
@@ -280,7 +275,6 @@ def _fill_sacred(path: Path, log: PointLog, faults: Faults) -> bool:
 
 
 # --- ClearML: metrics.jsonl in a folder, a list of points on each line ---
-
 _CLEARML = re.compile(rb'\[\{"timestamp": \d+, "type": "training_')
 _REPLACED = re.compile(rb"(?:NaN|Inf) value encountered\. Reporting it as '([^']+)'")
 
@@ -314,7 +308,6 @@ def _replaced(console: Path) -> tuple[float, float]:
 
 
 # --- CatBoost: catboost_training.json in the folder of a training; the other files there are copies of it ---
-
 _CATBOOST = re.compile(rb'\{\s*"meta":\s*\{[^{}]*"(?:test_sets|learn_sets|test_metrics|launch_mode)":')
 
 
@@ -335,7 +328,6 @@ def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
 
 
 # --- golden values of Megatron-LM's functional tests: not of a tracker, but a similar document of metrics ---
-
 _GOLDEN = re.compile(rb'(?s)\s*\{(?=.*"start_step")(?=.*"step_interval")(?=.*"values")')
 
 
@@ -354,7 +346,6 @@ def _fill_golden(path: Path, log: PointLog, faults: Faults) -> bool:
 
 
 # --- all of them ---
-
 # fmt: off
 _ROWS = (
     OfflineFolder("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab,
