@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks.page import arguments, count, put
 from chronicle.readers import read
-from chronicle.readers.events.tfrecord import masked_crc, masked_crcs, masked_crcs_of_words
+from chronicle.readers.events.tfrecord import masked_crcs, masked_crcs_of_words
 
 RUNS = Path(__file__).parent.parent / "runs"
 JUDGED = [b"train/loss", b"train/grad_norm", b"train/learning_rate", b"train/tokens_per_sec"]
@@ -91,7 +91,6 @@ def frames(payloads: Sequence[bytes]) -> Iterator[bytes]:
     length = np.array([len(payload) for payload in payloads], np.int64)
     end = np.cumsum(length)
     check = masked_crcs(np.frombuffer(b"".join(payloads), np.uint8), end - length, end)
-    assert check[1] == masked_crc(payloads[1])
     head = np.rec.fromarrays([length.astype("<u8"), masked_crcs_of_words(length.view(np.uint64))]).tobytes()
     foot = check.astype("<u4").tobytes()
     for i, payload in enumerate(payloads):

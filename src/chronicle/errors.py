@@ -1,8 +1,5 @@
-"""The errors that are not defects of chronicle, each with a message of one line.
-
-A message says what is wrong, where (the file, with line or byte if known) and what to do. Only exceptions
-that are neither a ChronicleError nor an OSError end with a traceback.
-"""
+"""The errors that are not defects of chronicle, each with a message of one line: what is wrong, where (the
+file, with line or byte if known) and what to do. Only other exceptions end with a traceback."""
 
 from __future__ import annotations
 
@@ -107,8 +104,7 @@ def contained(where: str) -> Iterator[None]:
         failure = ": ".join(filter(None, (type(err).__name__, " ".join(str(err).split())[:200])))
         failure += f", {Path(place.filename).name}:{place.lineno}"
         remedy = f"report what `{DEBUG}=1 chronicle classify` prints for it, with the log if you may"
-        problem = f"chronicle failed on it, which is a defect ({failure})"
-        raise Defect(where, problem, remedy=remedy) from err
+        raise Defect(where, f"chronicle failed on it, which is a defect ({failure})", remedy=remedy) from err
 
 
 _REMEDIES = {

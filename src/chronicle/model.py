@@ -1,9 +1,7 @@
 """The data types of chronicle: the content of logs, timelines, diagnoses, and entries of the site.
 
-Every type is a frozen dataclass of plain values and numpy arrays; nothing here reads, draws or decides.
-
-Conventions: steps are int64, values float64 (NaN and inf are data), times are Unix seconds UTC as float64 or
-NaN. Names in ``_samples`` count logged points, names in ``_steps`` are differences of steps.
+Steps are int64, values float64 (NaN and inf are data), times are Unix seconds UTC as float64 or NaN. Names in
+``_samples`` count logged points, names in ``_steps`` are differences of steps.
 """
 
 from __future__ import annotations
@@ -59,8 +57,7 @@ class Role(StrEnum):
 @dataclass(frozen=True, eq=False)
 class Series:
     """One metric as logged by one attempt: three arrays of one length, in the order of the log. ``unit`` is
-    None if the log declares none (pages then say "unit not declared"). ``dataset`` names the data set of a
-    DATASET_LOSS and is empty for every other role."""
+    None if the log declares none; ``dataset`` is that of a DATASET_LOSS."""
 
     metric: str
     role: Role
@@ -99,13 +96,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something in a log that could not be read, or a fault of the machine that a log reports.
-
-    ``what`` says what is wrong and how it was handled; ``count`` is the number of records concerned. ``kind``
-    is "read" for what could not be read, else the kind of fault: "xid", "nccl", "out-of-memory",
-    "preemption", ... (`KINDS` of `chronicle.readers.console.machine`); those have the ``host`` if the log
-    names it, and the step that the log had reached.
-    """
+    """Something in a log that could not be read (``kind`` "read"), or a fault of the machine that a log
+    reports: one of `chronicle.readers.console.machine.KINDS`, with the ``host`` if the log names it, and the
+    step that it had reached. ``count`` is the number of records concerned."""
 
     place: Place
     what: str
@@ -122,8 +115,7 @@ class Fault:
 
 
 def relocated(fault: Fault, published: Callable[[str], str]) -> Fault:
-    """The fault with its file under the name that is published: in an archive, at an address, or in its
-    run."""
+    """The fault with its file under the name that is published."""
     return replace(fault, place=replace(fault.place, source=published(fault.place.source)))
 
 
@@ -131,10 +123,9 @@ def relocated(fault: Fault, published: Callable[[str], str]) -> Fault:
 class Attempt:
     """One uninterrupted process of a run: the content of one log, or of a part of it.
 
-    ``name`` is the path of the log relative to what was read; ``sources`` are the files it came from.
-    ``axis`` is what ``steps`` count: "step", "epoch", "sample", "token", "row" (no step was logged) or "item"
-    (rows of results, which have no order). ``truncated``: the last record is incomplete (a live log, a killed
-    process).
+    ``name`` is the path of the log relative to what was read. ``axis`` is what steps count: "step", "epoch",
+    "sample", "token", "row" (no step was logged) or "item" (rows of results, which have no order).
+    ``truncated``: the last record is incomplete (a live log, a killed process).
     """
 
     name: str
@@ -159,9 +150,8 @@ class JoinKind(StrEnum):
 
 @dataclass(frozen=True)
 class Change:
-    """One quantity that differs before and after a join. ``before`` and ``after`` are its values (None: not
-    logged), ``unit`` is None if none is declared, ``at_step`` is the step at which the values were compared
-    (None: facts of a whole process)."""
+    """One quantity that differs before and after a join (None: not logged). The values were compared at
+    ``at_step`` (None: facts of a whole process)."""
 
     quantity: str
     before: Any
@@ -175,8 +165,7 @@ class Join:
     """Where attempt ``after`` (an index into Timeline.attempts) takes over from attempt ``before``.
 
     ``from_step`` is the last step of the earlier attempt, ``to_step`` the first of the later one;
-    ``discarded_steps`` were trained and then overtaken; ``gap_s`` is the wall clock between (None: no times);
-    ``evidence`` says why these two were joined and what it cost, ``changes`` what differs between them.
+    ``discarded_steps`` were trained and then overtaken; ``gap_s`` is the wall clock between (None: no times).
     """
 
     kind: JoinKind
@@ -193,9 +182,8 @@ class Join:
 
 @dataclass(frozen=True, eq=False)
 class Track(Series):
-    """One metric over all attempts: the concatenated points of the attempts. ``attempt`` (int32[n]) is the
-    index of the attempt that a point comes from; ``live`` (bool[n]) is False for points that a later attempt
-    overtook."""
+    """One metric over all attempts, concatenated. ``attempt`` is the index of the attempt that a point comes
+    from; ``live`` is False for points that a later attempt overtook."""
 
     attempt: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     live: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
@@ -203,11 +191,9 @@ class Track(Series):
 
 @dataclass(frozen=True)
 class StepBack:
-    """Where the step goes back or stays without a restart; restarts are joins.
-
-    ``cause``: "disorder" (rows out of order), "repeats" (a step logged again), or "seeds" (separate
-    trainings). ``attempts`` are the names concerned, ``count`` is the number of rows, or 1 for two trainings.
-    """
+    """Where the step goes back or stays without a restart. ``cause``: "disorder" (rows out of order),
+    "repeats" (a step logged again), or "seeds" (separate trainings). ``count`` is the number of rows, or 1
+    for two trainings."""
 
     cause: str
     attempts: tuple[str, ...]
@@ -219,10 +205,9 @@ class StepBack:
 class Timeline:
     """One training from its first launch to its end: attempts in order, joins, stitched tracks.
 
-    ``copies`` are attempts that hold the same values at the same steps as another one (one run logged in two
-    formats); they are not judged again. ``doubts`` are sentences that say what the stitching could not
-    decide, and which key of run.toml decides it. ``faults`` are those of the machine (every kind but "read")
-    in the order they happened, with time and step if they are known.
+    ``copies`` are attempts with the values of another one (one run logged in two formats), which are not
+    judged again. ``doubts`` are sentences that say what the stitching could not decide, and which key of
+    run.toml decides it. ``faults`` are those of the machine in the order they happened.
     """
 
     run_id: str
@@ -273,10 +258,9 @@ class Finding:
 
     ``metric`` and ``attempt`` (name) are None if the finding is about several. ``end_step`` is None until it
     is over. ``severity`` (0..1) is its cost for the run, ``confidence`` (0..1) how sure the classifier is.
-    Keys of ``evidence`` end in their unit: ``height_nats``, ``recovery_steps``, ``gap_s``. ``criteria`` are
-    the tests that the rule made, ``runner_up`` is the next likely pattern, and ``runner_up_if`` what would
-    decide for it. ``id`` stays the same while a finding is revised: an open spike and the divergence it turns
-    into are one.
+    Keys of ``evidence`` end in their unit: ``height_nats``, ``recovery_steps``, ``gap_s``. ``runner_up`` is
+    the next likely pattern, and ``runner_up_if`` what would decide for it. ``id`` stays the same while a
+    finding is revised: an open spike and the divergence it turns into are one.
     """
 
     pattern: str
@@ -316,7 +300,7 @@ class NotAssessed:
 @dataclass(frozen=True)
 class Diagnosis:
     """The result of the classifier for a run. ``patterns`` are sorted ids; findings are in order of severity.
-    ``because`` is a sentence that names the finding, or the absence of findings, that decides the verdict."""
+    ``because`` is a sentence that names what decides the verdict."""
 
     verdict: Verdict
     patterns: tuple[str, ...]
@@ -328,12 +312,8 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class MachineFault:
-    """A fault of the machine as it is published: one `Fault` of Timeline.faults.
-
-    ``kind`` is one of `chronicle.readers.console.machine.KINDS`, ``host`` is empty if the log names none,
-    ``step`` None if it is not known, ``time`` ISO 8601 in UTC (empty: not known), ``count`` how often it was
-    logged, ``where`` file and line.
-    """
+    """A `Fault` of Timeline.faults as it is published: ``time`` is ISO 8601 in UTC (empty: not known),
+    ``count`` how often it was logged, ``where`` file and line."""
 
     kind: str
     what: str
@@ -346,12 +326,9 @@ class MachineFault:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What one published rule (a preset) flags in one series of one attempt, compared with the findings.
-
-    ``samples`` is the length of the series. ``flagged_steps`` are the steps of the flagged samples,
-    ``outside_steps`` those of them outside every finding; ``seen`` and ``missed`` are the ids of the findings
-    in the series with and without a flagged sample.
-    """
+    """What one published rule (a preset) flags in one series of ``samples`` points, compared with the
+    findings: ``outside_steps`` are flagged outside every finding; ``seen`` and ``missed`` are the ids of the
+    findings with and without a flagged sample."""
 
     preset: str
     metric: str
@@ -416,13 +393,12 @@ class Event:
     """An event of a run, measured and put into words once (`chronicle.story`).
 
     ``id`` survives a new build and small moves of a detection; ``also`` are former ids that lead here.
-    ``mark`` is the number of a finding or the letter of a join in figures. ``title`` names the event,
-    ``sentence`` describes it, ``short`` is the sentence for a card, ``ending`` says how it ended. ``step``
-    and ``end_step`` are counted as in the log (None: not known, or not over); ``time`` is ISO 8601, only a
-    date, or empty. ``verdict`` and ``patterns`` are those of a finding, ``parts`` the ids of all findings of
-    this event, ``live`` is False on a discarded branch. ``causes`` are events shortly before it that may
-    explain it, the nearest first; ``signs`` are statements that hold around it (absent: not known;
-    `chronicle.story.signs`). ``of`` is the event of a note, ``who`` its author, or the host of a fault.
+    ``mark`` is the number of a finding or the letter of a join in figures. ``short`` is the sentence for a
+    card, ``ending`` says how it ended. Steps are counted as in the log (None: not known, or not over);
+    ``time`` is ISO 8601, only a date, or empty. ``parts`` are the ids of all findings of this event, ``live``
+    is False on a discarded branch. ``causes`` are events shortly before it that may explain it, the nearest
+    first; ``signs`` are statements that hold around it (absent: not known; `chronicle.story.signs`). ``of``
+    is the event of a note, ``who`` its author, or the host of a fault.
     """
 
     id: str
@@ -457,8 +433,8 @@ class Event:
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure, drawn for both themes; ``name`` is "whole", "finding-1", ... ``files`` maps "wide" and
-    "narrow", or "any", to (path in the entry's folder, width_px, height_px)."""
+    """One figure, drawn for both themes: "whole", "finding-1", ... ``files`` maps "wide" and "narrow", or
+    "any", to (path in the entry's folder, width_px, height_px)."""
 
     name: str
     files: Mapping[str, tuple[str, int, int]]

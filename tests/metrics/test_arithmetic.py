@@ -31,12 +31,10 @@ def log(seed: int) -> dict[str, Series]:
     return {name: Series(name, Role.OTHER, steps, values, times) for name, values in columns.items()}
 
 
-def test_a_quick_look_rules_out_no_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_some_logs_hold_a_sum_and_others_none() -> None:
     logs = [log(seed) for seed in few(range(600), 300)]
-    quick = [arithmetic.parts_of(series["loss"], series) for series in logs]
-    monkeypatch.setattr(arithmetic, "_may_be_sum", lambda *_: True)
-    assert quick == [arithmetic.parts_of(series["loss"], series) for series in logs]
-    assert 50 < sum(map(bool, quick)) < len(logs) - 50
+    found = [arithmetic.parts_of(series["loss"], series) for series in logs]
+    assert 50 < sum(map(bool, found)) < len(logs) - 50
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e160, 1e300])

@@ -8,8 +8,6 @@ import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from chronicle.readers.events.tfrecord import masked_crc
-
 Points = Mapping[str, Sequence[tuple[int, float]]]
 
 
@@ -50,6 +48,17 @@ def event_log(file: Path, points: Points, *, wall_time: float = 1.7e9) -> None:
                 content = summary([(metric, simple(value))])
                 payloads.append(event(wall_time + row["step"], int(row["step"]), content))
     file.write_bytes(b"".join(map(frame, payloads)))
+
+
+def masked_crc(data: bytes) -> int:
+    """Masked CRC-32C, bit by bit."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (crc & 1) * 0x82F63B78
+    crc ^= 0xFFFFFFFF
+    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def frame(payload: bytes) -> bytes:

@@ -1,8 +1,7 @@
-"""The ordered alias table behind `chronicle.metrics.roles`: names of metrics as real logs spell them.
+"""Names of metrics as real logs spell them: the ordered table of aliases, printed in docs/metrics.md. Below
+it words of training in other languages, names of what counts the steps, and clocks without a year.
 
-A pattern is searched in the plain form of a name (`chronicle.metrics.roles.plain`). Order matters: what is
-logged of an evaluation, for example, comes before the same word alone. docs/metrics.md prints the table.
-Below it: words of training in other languages, names of what counts the steps, and clocks without a year.
+A pattern is searched in the plain form of a name (`chronicle.metrics.names.plain`); the first one holds.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from chronicle.metrics.arithmetic import median
 from chronicle.model import Floats, Role, Series, Steps
 
 EVALUATED = (
@@ -97,7 +97,7 @@ COMPONENTS = word_set("""
     magnitude spec spectral diffusion rl act actor alpha reward td qf qf1 qf2 bellman curiosity surrogate pde
     ode bc bcs ic ics residual residuals collocation vb vlb q0 q1 q2 q3 q4 vicreg scaled encoder decoder
 """)
-# The parts among them that tell how far from its target the output is.
+# Those of them that tell how far from its target the output is.
 DISTANCES = word_set("""
     l1 l2 mse mae rec recon reconstruction mel stft cycle cyc pix pixel perceptual vgg lpips feat feature
     content wave waveform mag magnitude spec spectral
@@ -106,13 +106,11 @@ DISTANCES = word_set("""
 SECOND_CHOICE = word_set("precision recall avg average mean running moving smoothed ema cumulative")
 # What only steers a model beside what it learns, and stands for its loss last of all.
 STEERING = word_set("entropy lb load balance balancing aux auxiliary router gate gating")
-# And those that, where no total is logged, stand for it even beside a perplexity or an error.
-STANDING = word_set("ce bce g gan gen generator")
 # Who plays in an adversarial training. The loss of an opponent rises where the other one learns.
 GENERATORS = word_set("g gan gen generator")
 OPPONENTS = word_set("cri critic disc discriminator d real fake")
-# Words beside the players in names that do not speak of a loss: `cycle_A`, `errD`.
-BESIDE_PLAYERS = word_set("a b x y err error")
+BESIDE_PLAYERS = word_set("a b x y err error")  # in names that do not speak of a loss: `cycle_A`, `errD`
+STANDING = GENERATORS | {"ce", "bce"}  # parts that stand for a total even beside a perplexity or an error
 # Words beside "loss" that name no part: the whole loss, averaged or spelled out.
 TOTALS = word_set("""
     all average avg mean total overall combined global sum train training step epoch iter iteration batch ema
@@ -120,27 +118,22 @@ TOTALS = word_set("""
     interval window local rank so far main current cur tr trn trl nats bits per dim neg negative s binary
     multi metrics
 """)
-# Words of a training that learns which of two answers is preferred: rewards are what its loss is made of.
-PREFERENCES = word_set("chosen rejected margin margins")
+PREFERENCES = word_set("chosen rejected margin margins")  # which is what rewards are made of then
 # Words of the losses that an agent is trained with; where there are no others, a bare score is its objective.
 OF_AGENTS = word_set(
     "actor act policy p pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
 )
-# Parts of a detector's loss, which some print without the word.
-OF_DETECTORS = word_set("box bbox obj cls dfl giou")
-# Those that no policy is judged by, even where one of them is all that a file holds.
-OF_PPO = word_set("policy pg surrogate entropy value vf")
+OF_DETECTORS = word_set("box bbox obj cls dfl giou")  # parts of a loss, which some print without the word
+OF_PPO = word_set("policy pg surrogate entropy value vf")  # no policy is judged by one of these alone
 # A reward as the policy gets it, and the name of what the task gave for the same answer.
 SCORES_OF_TASKS = (("rewards", "score"), ("rewards", "raw reward"), ("rlhf reward", "scores"))
 BARE_SCORES = frozenset(("score", "scores", "episode score"))
 # What a loss is made of whose network learns what a search of moves found; a policy gradient logs more.
 OF_SEARCH = word_set("policy value")
 OF_POLICY_GRADIENT = word_set("clip clipfrac kl surrogate advantage advantages explained")
-# How much an agent tries out. A bare `r` beside it is what it was rewarded with.
-EXPLORING = frozenset(("eps", "epsilon", "ent", "entropy"))
+EXPLORING = word_set("eps epsilon ent entropy")  # a bare `r` beside it is what an agent was rewarded with
 OF_EPISODES = word_set("ep episode episodes episodic return returns cumulative")
 LOG_PROBABILITIES = frozenset(("logprob", "log prob", "logp", "log probability"))
-# Scores that are better the lower they are.
 BETTER_LOWER = word_set("wer cer fid err error regret cost hamming")
 # Names that only say whose value they are: of the training where one of the others stands beside it.
 OF_TRAINING = frozenset(("train", "training", "trn", "learn", "t loss"))
@@ -148,7 +141,6 @@ OF_EVALUATION = word_set("val valid validation eval evaluation test tst dev hold
 OF_EVALUATION |= {"held out", "v loss"}
 # What stands before the names of a validation, and in its place before those of the training.
 TWINS = {"v": ("", "t "), "vl": ("tr ",), "vld": ("trn ", "tr "), "va": ("tr ",)}
-# Words that name data wherever they stand.
 CORPORA = word_set("""
     dataset datasets source domain subset corpus cm4 pmd laion obelics wikipedia wiki c4 mc4 pile github code
     books book arxiv stackexchange commoncrawl cc web webtext refinedweb fineweb dolma math python java lisp
@@ -337,9 +329,8 @@ def step_gap(series: Series) -> float:
 def median_gap(steps: Steps | Floats) -> float:
     """Median of the distances by which steps rise (1 where they never do)."""
     gaps = np.diff(np.asarray(steps, np.float64))
-    gaps = np.sort(gaps[gaps > 0])  # sorting a short row takes a fraction of the time of numpy's median
-    n = len(gaps)
-    return float((gaps[(n - 1) // 2] + gaps[n // 2]) / 2) if n else 1.0
+    rising = gaps[gaps > 0]
+    return median(rising) if len(rising) else 1.0
 
 
 # Syslog and glog write no year. Such a time is given as seconds within 1972.
@@ -358,14 +349,7 @@ def in_year_of(time: float, near: float) -> float:
         return time
     if not math.isfinite(near):
         return math.nan
-    day = datetime.fromtimestamp(time, UTC)
-    year = datetime.fromtimestamp(near, UTC).year
-    years = (year - 1, year, year + 1)
-    return min((_dated(day, year).timestamp() for year in years), key=lambda dated: abs(dated - near))
-
-
-def _dated(day: datetime, year: int) -> datetime:
-    try:
-        return day.replace(year=year)
-    except ValueError:  # 29 February of a year that has none
-        return day.replace(year=year, month=3, day=1)
+    month = 1 if datetime.fromtimestamp(time, UTC).month < 3 else 3  # from which on all years are alike
+    begin, year = datetime(UNNAMED_YEAR, month, 1, tzinfo=UTC), datetime.fromtimestamp(near, UTC).year
+    shifts = (begin.replace(year=each) - begin for each in (year - 1, year, year + 1))
+    return min((time + shift.total_seconds() for shift in shifts), key=lambda dated: abs(dated - near))

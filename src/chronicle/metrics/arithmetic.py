@@ -1,7 +1,5 @@
-"""Relations between metrics that their values show: shares that sum to one, and parts that sum to a total.
-
-Both are equations that hold in every row, up to the rounding of the logged numbers.
-"""
+"""Equations between metrics that hold in every row, up to the rounding of the logged numbers: shares that sum
+to one, and parts that sum to a total."""
 
 from __future__ import annotations
 
@@ -25,7 +23,6 @@ _MOST_SHARES = 4096  # of one mixture
 _MOST_DIGITS = 9  # after the decimal point; a number with more was not rounded for a log
 _SINGLE_ROUNDING = 2e-6  # relative rounding error of single precision
 _COARSEST_ROUNDING = 0.1  # share of a curve's spread; with a coarser rounding nearly any sum would fit
-_NEAR = 1e-4  # share of the total that allows for single-precision terms that nearly cancel out
 _NEARLY_ALL = 0.95  # share of the values of a curve
 _LEAST_SHARE = 1e-4  # share of the total that a part must contribute
 _WORD, _DIGITS = re.compile(r"[^\W_]+"), re.compile(r"\d+")
@@ -37,8 +34,7 @@ any_numbers = np.errstate(all="ignore")
 
 
 def median(values: NDArray[Any]) -> float:
-    """Exactly what `numpy.median` returns; NaN for no values. It is faster for the thousands of short rows of
-    a log, and avoids the import of `numpy.ma` (20 ms)."""
+    """As `numpy.median`, NaN for no values; but faster for short rows, and without importing `numpy.ma`."""
     n = len(values)
     if not n:
         return math.nan
@@ -60,7 +56,8 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
     for family in _families(tuple(candidates)):
         at_equal_steps: dict[bytes, list[str]] = {}
         for name in family:
-            if name not in group_of and _in_unit_interval(series[name]):
+            sampled = series[name].values[_some_rows(len(series[name]))]
+            if name not in group_of and sampled.min() >= 0 and sampled.max() <= 1:  # False with a NaN
                 at_equal_steps.setdefault(series[name].steps.tobytes(), []).append(name)
         for group in map(tuple, at_equal_steps.values()):
             if len(group) > 1 and _sum_to_one([series[name] for name in group]):
@@ -70,15 +67,13 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
 
 @any_numbers
 def is_retold(curve: Series, others: Sequence[Series]) -> bool:
-    """Whether nearly all values of a curve repeat the value of one of the others at the same step, and each
-    of the others is repeated about as often."""
+    """Whether nearly all values of a curve repeat one of the others at that step, each about as often."""
     if len(curve) < FEWEST_ROWS or not all(map(len, others)):
         return False
     tolerance, same = rounding(curve.values), []
     for other in others:
         at = np.minimum(np.searchsorted(other.steps, curve.steps), len(other) - 1)
-        near = np.abs(curve.values - other.values[at]) <= tolerance
-        same.append(near & (other.steps[at] == curve.steps))
+        same.append((np.abs(curve.values - other.values[at]) <= tolerance) & (other.steps[at] == curve.steps))
     about_as_often = all(np.mean(each) >= 1 / (1 + len(others)) for each in same)
     fine = bool(tolerance.max() <= _COARSEST_ROUNDING * np.std(curve.values))
     return fine and about_as_often and bool(np.mean(np.any(same, axis=0)) >= _NEARLY_ALL)
@@ -100,8 +95,7 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
             finite[name] = metric.values[rows]
             if len(finite) > most:
                 return {}
-    fits = len(finite) > 1 and np.isfinite(sums).all()
-    if not fits or not _may_be_sum(sums, np.column_stack([*finite.values()])):
+    if len(finite) < 2 or not np.isfinite(sums).all():
         return {}
     names = before = [name for name, term in finite.items() if not _is_multiple(sums, term)]
     for is_last in (False, False, True):  # terms that contribute too little are removed twice
@@ -115,15 +109,6 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
     if len(names) < len(before) or not (weights > 0).all() or not _are_equal(sums, terms, weights):
         return {}
     return dict(zip(names, weights.tolist(), strict=True))
-
-
-def _may_be_sum(sums: Floats, terms: Floats) -> bool:
-    """Whether a weighted sum of all terms is near the total in a few rows: a quick test that most logs
-    fail."""
-    sampled = slice(None, None, max(1, len(sums) // (_ROWS_PER_TERM * terms.shape[1])))
-    off = sums[sampled] - terms[sampled] @ _weights(sums[sampled], terms[sampled])
-    near = 2 * _COARSEST_ROUNDING * np.std(sums) + _NEAR * np.abs(sums).max()
-    return bool(np.sqrt(np.mean(off**2)) <= near)
 
 
 def _are_equal(sums: Floats, terms: Floats, weights: Floats) -> bool:
@@ -157,18 +142,12 @@ def _is_multiple(sums: Floats, term: Floats) -> bool:
 def rounding(values: Floats) -> Floats:
     """The largest rounding error of each number: half of its last digit, and that of single precision."""
     exact = (d for d in range(_MOST_DIGITS) if np.array_equal(np.round(values, d), values))
-    digits = next(exact, _MOST_DIGITS)
-    return np.asarray(0.51 * 10.0**-digits + _SINGLE_ROUNDING * np.abs(values))
+    return np.asarray(0.51 * 10.0 ** -next(exact, _MOST_DIGITS) + _SINGLE_ROUNDING * np.abs(values))
 
 
 @lru_cache(maxsize=64)
 def _some_rows(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     return np.linspace(0, n - 1, min(n, _SAMPLED_ROWS)).astype(np.intp)
-
-
-def _in_unit_interval(series: Series) -> bool:
-    sampled = series.values[_some_rows(len(series))]
-    return bool(sampled.min() >= 0 and sampled.max() <= 1)  # both are false with a NaN
 
 
 @lru_cache(maxsize=16)  # the many files of a run log the same names
@@ -188,8 +167,7 @@ def _without_last_part(name: str) -> str:
 
 
 def _without_last_word(name: str) -> str:
-    """The name without its last word; a name of one word without its last digits. The name is searched
-    backwards, because a pattern for the end of a text would take quadratic time."""
+    """The name without its last word, or digits; backwards, as a pattern takes quadratic time."""
     backwards = name[::-1]
     word = _WORD.match(backwards)
     if word and word.end() == len(name):
@@ -204,8 +182,7 @@ def _without_first_word(name: str) -> str:
 
 def _sum_to_one(group: Sequence[Series]) -> bool:
     """Whether the values sum to one in each row, and are neither all constant nor all 0 or 1."""
-    rows = _some_rows(len(group[0]))
-    values = np.stack([series.values[rows] for series in group])
+    values = np.stack([series.values[_some_rows(len(series))] for series in group])
     if np.isin(values, (0.0, 1.0)).all() or (values == values[:, :1]).all():
         return False
     off = np.abs(values.sum(axis=0) - 1)

@@ -1,8 +1,4 @@
-"""What the name of a metric says by itself: its role, its data set and its unit.
-
-`role_of` looks a name up in the ordered alias table. `chronicle.metrics.roles` also uses the other names and
-the values of a log.
-"""
+"""What the name of a metric says by itself: its role by the table of aliases, its data set, its unit."""
 
 from __future__ import annotations
 
@@ -20,9 +16,7 @@ _A_NUMBER, _LONG_NUMBER = re.compile(r"\b\d+\b"), re.compile(r"\d\d+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})")
 _WORD = re.compile(r"[^\W_]+")
 _ITS_VALUE, A_LOSS = re.compile(r"\b(loss|objective) values?\b"), re.compile(aliases.A_LOSS)
-_LONGEST_NAME = (
-    1000  # characters; the patterns take at least quadratic time, so longer names are not searched
-)
+_LONGEST_NAME = 1000  # characters; the patterns take quadratic time, so longer names are not searched
 _MOST_NAMES = 1 << 17  # names kept in a cache: every metric of a run is looked up several times
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
 _LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
@@ -127,17 +121,15 @@ def players(names: Collection[str]) -> set[str]:
     parts = {name for name, words in words_in.items() if words & _OF_ONE_SIDE}
     if any(len(name) == 1 and name not in parts for name in names):
         parts = {name for name in parts if len(name) > 1}
-    sides = aliases.GENERATORS, aliases.OPPONENTS
-    both = all(any(words_in[name] & side for name in parts) for side in sides)
-    return parts if both else set()
+    has = set[str]().union(*(words_in[name] for name in parts))
+    return parts if has & aliases.GENERATORS and has & aliases.OPPONENTS else set()
 
 
 def part_rank(name: str) -> int:
-    """How well a part represents the whole loss, 0 best: a distance falls in training, an opponent's loss may
-    not, and a term that steers the model is not its loss."""
+    """How well a part represents the whole loss, 0 best; an opponent's may not fall in training."""
     words = set(words_of(name))
-    kinds = (aliases.DISTANCES, 0), (aliases.STEERING, 3)
-    return 2 if words & aliases.OPPONENTS else next((n for kind, n in kinds if words & kind), 1)
+    kinds = (aliases.OPPONENTS, 2), (aliases.DISTANCES, 0), (aliases.STEERING, 3)
+    return next((rank for kind, rank in kinds if words & kind), 1)
 
 
 def is_of_opponent(metric: str) -> bool:

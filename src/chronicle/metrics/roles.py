@@ -1,8 +1,5 @@
-"""What a metric is, by its name, by its neighbours where the name alone does not tell, else by its values.
-
-`assign` sees all series of a log, and decides what one name cannot tell: is ``loss_python`` a data set, or a
-part of the loss? `judged` says which series a run is judged by, and `direction` whether more of it is better.
-"""
+"""What a metric is, by its name, by its neighbours where the name alone does not tell (is ``loss_python`` a
+data set, or a part of the loss?), else by its values; and which series a run is judged by."""
 
 from __future__ import annotations
 
@@ -17,16 +14,7 @@ import numpy as np
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import any_numbers, is_retold, median, parts_of, shares
-from chronicle.metrics.names import (
-    LOSSES,
-    is_of_opponent,
-    names_a_loss,
-    part_rank,
-    plain,
-    role_of,
-    without_numbers,
-    words_of,
-)
+from chronicle.metrics.names import LOSSES, is_of_opponent, plain, role_of, without_numbers, words_of
 from chronicle.model import Floats, Role, Series
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
@@ -54,21 +42,18 @@ def assign_all(
     logs: Sequence[Log], overrides: Overrides = (), axes: Sequence[str] = ()
 ) -> list[dict[str, Series]]:
     """The series of the logs of one run with role, data set and unit set. ``overrides`` are (regular
-    expression of the whole name, role), the first match wins over the table, and so does a role that the
-    reader gave. What the values of one log tell of a name holds for all. Where ``axes`` say that the steps of
-    a log count items, only ``overrides`` give roles. Raises UsageError where an override is no regular
-    expression."""
+    expression of the whole name, role); the first match wins over the table, and so does a role that the
+    reader gave. What the values of one log tell of a name holds for all. In a log whose ``axes`` say "item",
+    only ``overrides`` give roles. Raises UsageError where an override is no regular expression."""
     by_value = {name: by.role for series in logs for name, by in by_values(series).items()}
-    return [
-        _declared(series, overrides) if axis == "item" else _assigned(series, by_value, overrides)
-        for series, axis in zip(logs, axes or [""] * len(logs), strict=True)
-    ]
-
-
-def _declared(series: Log, overrides: Overrides) -> dict[str, Series]:
-    """The series of a table of results, of which only those that somebody declares get a role."""
-    declared = {n: s for n, s in series.items() if any(_matches(pattern, n) for pattern, _ in overrides)}
-    return {**series, **_assigned(declared, {}, overrides)}
+    assigned = list[dict[str, Series]]()
+    for series, axis in zip(logs, axes or [""] * len(logs), strict=True):
+        if axis != "item":
+            assigned.append(_assigned(series, by_value, overrides))
+            continue
+        declared = {n: s for n, s in series.items() if any(_matches(pattern, n) for pattern, _ in overrides)}
+        assigned.append({**series, **_assigned(declared, {}, overrides)})
+    return assigned
 
 
 def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, Series]:
@@ -109,7 +94,7 @@ def _is_clock(name: str, values: Floats) -> bool:
 
 
 class ByValues(NamedTuple):
-    """What the values of a series tell where its name does not: its role, and why."""
+    """The role of a series that its values tell, and why."""
 
     role: Role
     why: str
@@ -140,7 +125,7 @@ def by_values(series: Log) -> dict[str, ByValues]:
     for total in totals:
         candidates = {n: metric for n, metric in (undecided | known).items() if n not in decided}
         if unnamed := role_of(total) is Role.OTHER:
-            candidates = {n: metric for n, metric in candidates.items() if names_a_loss(n)}
+            candidates = {n: metric for n, metric in candidates.items() if names.names_a_loss(n)}
         weights = parts_of(series[total], candidates)
         mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not (known or unnamed)
         why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
@@ -153,10 +138,9 @@ def by_values(series: Log) -> dict[str, ByValues]:
 
 @lru_cache(maxsize=16)
 def _undecided(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of a log that decide nothing, and those that say that they are the whole loss; where none
-    does, those that say that they are a whole."""
+    """The names that decide nothing, and those that say that they are the whole loss, or else a whole."""
     roles = {name: role_of(name) for name in names}
-    losses = [n for n in _named(roles, Role.LOSS) if not re.search(aliases.AN_ERROR, plain(n))]
+    losses = [n for n in _named(roles, Role.LOSS) if not _is_error(n)]
     totals = tuple(name for name in losses if not words_of(plain(name)))
     in_part = set(losses) - set(totals)
     unknown = [name for name, role in roles.items() if role is Role.OTHER or name in in_part]
@@ -192,6 +176,10 @@ def _named(roles: Roles, *wanted: Role, but: Collection[str] = ()) -> list[str]:
     return [name for name, role in roles.items() if role in wanted and name not in but]
 
 
+def _is_error(name: str) -> bool:
+    return re.search(aliases.AN_ERROR, plain(name)) is not None
+
+
 def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     """Decides by all names of the log what a loss with an unknown word in its name is. Beside parts of a loss
     it is a part; several beside a total, or one beside a known data set, are data sets; one alone beside a
@@ -199,8 +187,7 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     roles = dict(roles)
     losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
     others, free = _named(roles, Role.OTHER, but=given), _named(roles, Role.LOSS, but=given)
-    named = [name for name in free if not re.search(aliases.AN_ERROR, plain(name))]
-    unknown = [name for name in named if set(words_of(plain(name))) - aliases.COMPONENTS]
+    unknown = [n for n in free if not _is_error(n) and set(words_of(plain(n))) - aliases.COMPONENTS]
     known, has_total = _named(roles, Role.DATASET_LOSS), len(unknown) < len(losses)
     corpora = [name for name in unknown if not names.is_extreme(name)]
     if has_total or known:
@@ -270,10 +257,9 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
 
 def _asked_for(rewards: list[str], roles: Roles) -> list[str]:
     """The rewards without those that only stand beside what a training is judged by. The score of the task
-    takes the place of a reward from which a penalty was taken, or which was scaled. Where answers are told,
-    each is an episode, and a `return` beside its `reward` is what a value function learns. Games won stand
-    beside any other reward, and beside the loss of a network that learns from a search: the sum of its
-    policy's and its value's."""
+    goes before a reward that was scaled or from which a penalty was taken. Where answers are told, each is an
+    episode, and a `return` beside its `reward` is what a value function learns. Games won stand beside any
+    other reward, and beside the loss of a network that learns from a search."""
     by_name = {plain(name): name for name in roles}
     for of_policy, of_task in aliases.SCORES_OF_TASKS:
         rewards = [
@@ -318,15 +304,14 @@ def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
     """Leaves out errors beside a loss, which the training is judged by. Without one, the kind of error that
     is logged first stands for the loss; one of the training stays beside a loss of the validation alone."""
     judged = _named(roles, Role.LOSS, Role.VALIDATION_LOSS, but=given)
-    errors = [name for name in judged if re.search(aliases.AN_ERROR, plain(name))]
+    errors = list(filter(_is_error, judged))
     losses = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
     if any(aliases.STANDING & set(words_of(plain(name))) for name in _named(roles, Role.PART_LOSS)):
         losses.add(Role.LOSS)
+    kept = [] if losses else errors
     if losses == {Role.VALIDATION_LOSS}:
         ours = aliases.OF_TRAINING | {"cost"}  # which is what a training makes small
         kept = [name for name in errors if ours & set(plain(name).split())]
-    else:
-        kept = [] if losses else errors
     kinds = {name: set(plain(name).split()) & aliases.ERROR_WORDS for name in kept}
     first = next(iter(kinds.values()), set())
     return dict(roles) | {name: Role.OTHER for name in errors if kinds.get(name) != first}
@@ -341,7 +326,7 @@ def _parts_left(series: Log, roles: Roles) -> list[str]:
     enough = 0.9 * max((len(series[name]) for name in losses), default=0)
     longest = [name for name in losses if len(series[name]) >= enough]
     wholes = _wholes(longest)
-    first = min(longest, key=lambda name: (name not in wholes, part_rank(plain(name))), default="")
+    first = min(longest, key=lambda name: (name not in wholes, names.part_rank(plain(name))), default="")
     return [name for name in losses if name != first]
 
 
@@ -404,10 +389,9 @@ def _held_out_unnamed(series: Log, roles: Roles) -> dict[str, Role]:
 
 
 def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
-    """What a level tells of names that may mean several things. `train` beside a loss, of which it goes along
-    the values, is that loss measured again, and so `val` is that of the validation. A logarithm of
-    probabilities that is never below zero is a negative one, a loss. A loss with the values of an opponent's
-    part is that part under another name."""
+    """What a level tells of names that may mean several things. `train` beside a loss that it goes along is
+    that loss measured again, and so `val` is that of the validation. A logarithm of probabilities that is
+    never below zero is a loss. A loss with the values of an opponent's part is that part."""
     by_level: dict[str, Role] = {}
     losses = _named(roles, Role.LOSS)
     if not set(LOSSES) & set(roles.values()):
@@ -440,8 +424,7 @@ def _totals(roles: Roles, total: Role, part: Role) -> dict[str, Role]:
 
 def judged_loss(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySeries | None:
     """The loss that a run is judged by; None where no loss has ``fewest`` points. A training loss comes
-    before losses by data set, and those before a validation loss. Of several of one kind that are about
-    equally long, the one with the shortest name is the total."""
+    before losses by data set, and those before a validation loss."""
     return _first(series, LOSSES, fewest)
 
 
@@ -462,9 +445,8 @@ def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
     """Of the series of the first role that has some of ``fewest`` points the shortest name of those with the
-    most steps. One with a value a step goes before one with several, one that says that it is a loss before
-    others (`nll`), what is told as it is before its running mean, and precision and recall come after what is
-    of both. `train_loss` goes before a bare `loss`, which may be of anything."""
+    most steps: one with a value a step before one with several, one that says that it is a loss before others
+    (`nll`), and what is told as it is before its running mean. `train_loss` goes before a bare `loss`."""
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]

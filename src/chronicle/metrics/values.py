@@ -35,16 +35,16 @@ def level(value: float | None) -> str:
     """A measured value with three or four significant digits: ``2.26``, ``0.0131``, ``1.2e-05``, ``NaN``."""
     if value is None or math.isnan(value):
         return "NaN"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
     size = abs(value)
-    if size >= 1e6 or 0 < size < 1e-3:
-        text = f"{value:.2e}"
+    if math.isinf(size):
+        text = "∞"
+    elif size >= 1e6 or 0 < size < 1e-3:
+        text = f"{size:.2e}"
     elif size >= 1000:
-        text = count(value)
+        text = count(size)
     else:
-        text = f"{value:.4g}" if size >= 100 else f"{value:.3g}" if size < 1 else f"{value:.2f}"
-    return text.replace("-", "−", 1) if text.startswith("-") else text
+        text = f"{size:.4g}" if size >= 100 else f"{size:.3g}" if size < 1 else f"{size:.2f}"
+    return f"−{text}" if value < 0 else text
 
 
 _FAULTS = {word.lower(): word for word in ("Xid", "ECC", "NVLink", "NCCL", "CUDA", "GPU", "PCIe")}

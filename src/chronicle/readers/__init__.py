@@ -4,9 +4,7 @@
     reading = read_all("logs/")       # the same, and what could not be read
     runs_below("experiments/")        # which runs there are, and which files belong to each
 
-A reader is a module with ``identify(head) -> bool`` and ``read(path) -> list[Attempt]``; its name and its
-suffixes (a hint only) stand in its row in `chronicle.readers.catalogue`. Other packages add theirs, with
-``NAME`` and ``SUFFIXES``, as entry points of the group "chronicle.readers".
+What a reader is, and how other packages add theirs, says `chronicle.readers.catalogue`.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from itertools import groupby, repeat
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +36,7 @@ from chronicle.readers.text import clean, error_named_back, named_back, respelle
 if TYPE_CHECKING:
     from chronicle.workspace.config import Confines
 
-__all__ = ["READERS", "Reading", "RunSource", "local", "read", "read_all", "runs_below", "runs_of_store"]
-__all__ += ["what_to_do"]
+__all__ = ["READERS", "Reading", "RunSource", "read", "read_all", "runs_below", "runs_of_store"]
 
 _UNKNOWN = (
     "no reader knows this format. Known formats: {}. "
@@ -61,7 +57,7 @@ _UNTRUSTED_AIM = (
     "holds a repository of Aim, whose own package does not open what is not trusted. "
     "Remedy: export its runs, or build without --untrusted if you trust them"
 )
-_LINK = "Remedy: mend the link or remove it"
+_LINK = "mend the link or remove it"
 _MOST_NAMED = 5
 
 Aliases = Sequence[tuple[str, Role]]
@@ -76,14 +72,10 @@ class Reading:
 
 
 def read(path: str | Path, *, aliases: Aliases = ()) -> list[Attempt]:
-    """All attempts of the run at ``path``: a log file, or a folder with all that is below it.
-
-    ``aliases`` are (regular expression of a metric's name, role), which win over the alias table.
-
-    Raises:
-        LogError: there are logs, and none could be read (the first problem is raised).
-        NothingToRead: there is no log, or none with a number in it.
-    """
+    """All attempts of the run at ``path``: a log file, or a folder with all that is below it. ``aliases`` are
+    (regular expression of a metric's name, role), which win over the alias table. Raises LogError where there
+    are logs and none could be read (the first problem), NothingToRead where there is none with a number in
+    it."""
     reading = read_all(path, aliases=aliases)
     if not reading.attempts:
         nothing = f"{path}: no log with a number in it. {what_to_do(local(path))}"
@@ -105,34 +97,30 @@ def _collection_paused() -> Iterator[None]:
 
 @_collection_paused()
 def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Reading:
-    """As `read`, but one bad file among others stops nothing: it is in ``problems``.
-
-    ``path`` may be an address (see `local`). ``only`` names one run of a store that holds several; the
-    attempts of the others are left out.
-
-    Raises:
-        NothingToRead: there is no such file or folder.
-    """
+    """As `read`, but one bad file among others stops nothing: it is in ``problems``. ``path`` may be an
+    address (see `local`). Of a store of several runs, the one called ``only`` is read. Raises NothingToRead
+    where there is no such file or folder."""
     path = local(path)
     folder = path.is_dir() and not is_log(path)
-    attempts: list[Attempt] = []
-    problems = list(plugins()[1])
+    attempts, problems = list[Attempt](), list(plugins()[1])
     files = list(scan(path, is_log).all_logs()) if folder else [path]
     for file, outcome in zip(files, _chosen(files, only) if only else read_files(files), strict=True):
         if isinstance(outcome, LogError):
             problems.append(outcome)
             continue
         relative = file.relative_to(path).as_posix() if folder else file.name
-        # file names that are no UTF-8 are written out, so that pages can hold them
-        names = [clean(relative + log.name.removeprefix(file.name)) for log in outcome]
-        attempts += [respelled(log, clean, name=n) for log, n in zip(outcome, names, strict=True)]
+        for log in outcome:  # file names that are no UTF-8 are written out, so that pages can hold them
+            attempts.append(respelled(log, clean, name=clean(relative + log.name.removeprefix(file.name))))
     attempts = arrange(attempts, side_facts(path, path if folder else path.parent))
     assigned = roles.assign_all([log.series for log in attempts], aliases, [log.axis for log in attempts])
     attempts = [replace(log, series=series) for log, series in zip(attempts, assigned, strict=True)]
-    if address := _address_of(path):
+    if "mirror" in path.parts:  # asked of mirrors alone: the import takes long
+        from chronicle.workspace.folders import address_of
+
+        own, address = str(path), address_of(path)
 
         def published(text: str) -> str:
-            return text.replace(str(path), address)
+            return text.replace(own, address or own)
 
         attempts = [respelled(log, published) for log in attempts]
         problems = [type(err)(published(err.where), published(err.problem)) for err in problems]
@@ -158,15 +146,6 @@ def local(path: str | Path, confines: Confines | None = None) -> Path:
     return path
 
 
-def _address_of(path: Path) -> str:
-    """The address that a path mirrors, "" for any other. Asked of mirrors alone: the import takes long."""
-    if "mirror" not in path.parts:
-        return ""
-    from chronicle.workspace.folders import address_of
-
-    return address_of(path)
-
-
 def _chosen(files: list[Path], only: str) -> Iterator[list[Attempt] | LogError]:
     """The attempts of one run in stores. A store is read once for all that is asked of it in turn."""
     for file in files:
@@ -189,15 +168,7 @@ def what_to_do(path: Path) -> str:
     """What to do where nothing at a path is a log: look at the texts there, or name a log."""
     if path.name == _AIM or os.path.isdir(path / _AIM):
         return _LACKS_AIM
-    texts_seen: list[Path] = []
-
-    def is_named(file: Path) -> bool:  # once there are enough of them no other file is opened
-        if len(texts_seen) > _MOST_NAMED or not find.is_text(file):
-            return False
-        texts_seen.append(file)
-        return True
-
-    texts = list(scan(path, is_named).all_logs()) if path.is_dir() else []
+    texts = list(scan(path, find.is_text).all_logs()) if path.is_dir() else []
     if not texts:
         return f"Remedy: name a log of a known format ({', '.join(reader.NAME for reader in all_readers())})"
     named = ", ".join(clean(str(text.relative_to(path))) for text in texts[:_MOST_NAMED])
@@ -210,19 +181,14 @@ def runs_below(path: str | Path) -> list[RunSource]:
     all logs of a folder belong to one run, the folder itself stands for them."""
     path = local(path)
     if not path.is_dir() or is_log(path):
-        name = find.run_key(path) or path.name
-        return runs_of_store(path) or [RunSource(name, (path,))]
+        return runs_of_store(path) or [RunSource(find.run_key(path) or path.name, (path,))]
     folder = scan(path, is_log)
     return find.runs_in(folder) if any(folder.all_logs()) else []
 
 
 def read_file(path: Path) -> list[Attempt]:
-    """All attempts of one file, or of a folder that is one log; the fact "format" names the reader.
-
-    Raises:
-        LogError: no reader or two readers know it, it is no regular file, it is empty, or cannot be opened.
-        NothingToRead: there is no such file.
-    """
+    """All attempts of one file, or of a folder that is one log; the fact "format" names the reader. Raises
+    NothingToRead where there is no such file, and LogError where it cannot be read."""
     try:
         if path.is_dir() and (readers := find.folder_claims(path)):
             reader = _only(readers, path)
@@ -246,36 +212,30 @@ def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
     """As `read_file` of each, in their order; what it raises is given, but for NothingToRead. Files named as
     those of a reader with `read_many`, which is faster, are handed to it together."""
     faster = having("read_many")
-    readers = [_of_many(path, faster) for path in paths]
-    for reader, group in groupby(zip(paths, readers, strict=True), key=itemgetter(1)):
-        files = [path for path, _ in group]
+
+    def reader_of(path: Path) -> Any:
+        named = (reader for reader in faster if any(suffix in path.name for suffix in reader.SUFFIXES))
+        return next(named, None) if faster and os.path.isfile(path) else None
+
+    for reader, group in groupby(paths, key=reader_of):
+        files = list(group)
         for path, outcome in zip(files, _together(reader, files), strict=False):
-            if isinstance(outcome, OSError):
-                yield _unreadable(path, outcome)
-            elif outcome is None:
-                try:
-                    yield read_file(path)
-                except LogError as err:
-                    yield err
-            else:
-                yield outcome if isinstance(outcome, LogError) or not reader else _by(reader, outcome)
+            try:
+                if isinstance(outcome, list):
+                    yield _by(reader, outcome)
+                else:
+                    yield outcome or read_file(path)
+            except LogError as err:
+                yield err
 
 
 def _together(reader: Any, files: list[Path]) -> Iterator[Any]:
-    """What a reader makes of many files; None from the first one on with which it failed."""
-    if reader:
-        with suppress(Exception):
-            yield from reader.read_many(files)
+    """The attempts or the error of each of many files; None from the first one on with which the reader
+    failed, and for what it leaves to others."""
+    with suppress(Exception):
+        for path, outcome in zip(files, reader.read_many(files) if reader else (), strict=False):
+            yield _unreadable(path, outcome) if isinstance(outcome, OSError) else outcome
     yield from repeat(None)
-
-
-def _of_many(path: Path, readers: Sequence[Reader]) -> Reader | None:
-    """The one of the readers of many that a file is named after, if it is a regular one."""
-    named = [reader for reader in readers if any(suffix in path.name for suffix in reader.SUFFIXES)]
-    try:
-        return named[0] if named and stat.S_ISREG(path.stat().st_mode) else None
-    except OSError:
-        return None
 
 
 def _unreadable(path: Path, err: OSError) -> LogError:
@@ -315,14 +275,14 @@ def _require_regular(path: Path) -> None:
     """Raises where opening the file would fail or wait for ever."""
     try:
         info = path.stat()
-    except FileNotFoundError:
-        if path.is_symlink():
-            problem = f"is a link to {path.readlink()}, which does not exist. {_LINK}"
-            raise LogError(str(path), problem) from None
-        raise NothingToRead(f"{path}: no such file or folder. Remedy: check the path") from None
     except OSError as err:
         if err.errno == errno.ELOOP:
-            raise LogError(str(path), f"is a link that leads to itself. {_LINK}") from None
+            raise LogError(str(path), "is a link that leads to itself", remedy=_LINK) from None
+        if err.errno == errno.ENOENT and path.is_symlink():
+            problem = f"is a link to {path.readlink()}, which does not exist"
+            raise LogError(str(path), problem, remedy=_LINK) from None
+        if err.errno == errno.ENOENT:
+            raise NothingToRead(str(path), "no such file or folder", remedy="check the path") from None
         raise
     if stat.S_ISDIR(info.st_mode):  # only a folder that could not be listed comes here
         os.scandir(path).close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -14,18 +15,17 @@ import numpy as np
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.values import natural
-from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
+from chronicle.model import Attempt, Fault, Place, Role, Series, Steps
 from chronicle.readers.columns import LENGTH, REWARD
 from chronicle.readers.find import WRITERS, home_of_scalars
 from chronicle.readers.side_files import BY_TIME, SideFacts, home_of
-from chronicle.readers.step_axis import MANY, counts_steps
+from chronicle.readers.step_axis import MANY
 
 # The name of an event file: Unix seconds, then host and process.
 _EVENT_FILE = re.compile(r"tfevents\.([0-9]{10})(?:\.(.+?\.[0-9]+)\.[0-9]+(?:\.v2)?$)?")
 _CLOCKS_S = 1.0  # by which a time in a name may be before the one that it belongs to
 
-_COUNTER = "step_counter"  # the fact that names one of several counters of a log
-_MOSTLY, _FEWEST = 0.9, 3  # share of the steps of a log that a counter of another one has
+_MOSTLY = 0.9  # share of the points of another counter that are far from the steps around them
 _FACTOR, _LINEAR = 2.0, 0.99  # by which two counters differ at least, and how evenly
 _MOST_NAMED = 3  # series of another counter
 
@@ -35,16 +35,11 @@ def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -
     """The attempts of one run: copies left out, writers joined, in order of the clock where all have one.
     ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read."""
     attempts, asides = _asides(_courses(attempts))
-    if any(_COUNTER in log.facts for log in attempts):
-        steps = [_all_steps(log) for log in attempts if _COUNTER not in log.facts and log.axis == "step"]
-        attempts = [_on_axis_of(log, steps) if _COUNTER in log.facts else log for log in attempts]
     attempts = _with_facts(attempts, [*side_facts, *asides])
     attempts = [_on_one_counter(log) for log in _join_writers(_latest_states(_with_episodes(attempts)))]
     attempts = sorted(attempts, key=lambda log: natural(log.name))
-    starts = [started(log) for log in attempts]
-    if all(map(math.isfinite, starts)):
-        attempts = [log for _, log in sorted(zip(starts, attempts, strict=True), key=lambda pair: pair[0])]
-    return attempts
+    in_order = all(math.isfinite(started(log)) for log in attempts)
+    return sorted(attempts, key=started) if in_order else attempts
 
 
 def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
@@ -57,45 +52,13 @@ def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
     return [replace(courses[0], faults=(*courses[0].faults, *asides)), *courses[1:]]
 
 
-def _on_axis_of(attempt: Attempt, others: Sequence[Steps]) -> Attempt:
-    """An attempt with several counters, on the one by which the other logs of the run count. A table may
-    count iterations beside the environment's steps, which its event file counts."""
-    own = _all_steps(attempt)
-    for name, counter in attempt.series.items():
-        if not counts_steps(name) or np.any(np.diff(counter.steps) <= 0):
-            continue
-        if any(_are_in(steps, counter.values) and not _are_in(steps, own) for steps in others):
-            break
-    else:
-        return attempt
-    # What counted the steps is a metric now.
-    was = str(attempt.facts[_COUNTER]).partition(";")[0]
-    series = {metric: curve for metric, curve in attempt.series.items() if metric != name}
-    series[was] = replace(counter, metric=was, values=counter.steps.astype(np.float64))
-    for metric, curve in series.items():
-        steps = np.interp(curve.steps, counter.steps, counter.values).astype(np.int64)
-        series[metric] = replace(curve, steps=steps)
-    return replace(attempt, series=series, facts={**attempt.facts, _COUNTER: name})
-
-
-def _are_in(steps: Steps, values: Steps | Floats) -> bool:
-    return len(steps) >= _FEWEST and bool(np.mean(np.isin(steps, values)) >= _MOSTLY)
-
-
-def _all_steps(attempt: Attempt) -> Steps:
-    columns = {id(s.steps): s.steps for s in attempt.series.values()}  # metrics of the same rows share theirs
-    return np.unique(np.concatenate([np.empty(0, np.int64), *columns.values()]))
-
-
 def _on_one_counter(attempt: Attempt) -> Attempt:
-    """The attempt of event files with all its series on the counter of the longest. One that counts something
-    else (epochs, batches) stands at the step reached when it was written, an epoch at its end."""
+    """The attempt of event files with all series on the counter of the longest, each where it was written."""
     if attempt.facts.get("format") != "event file":
         return attempt
-    alike: dict[tuple[int, ...], list[Series]] = {}  # series with one length, first and last step
-    for series in attempt.series.values():
-        if len(series):
-            alike.setdefault((len(series), int(series.steps[0]), int(series.steps[-1])), []).append(series)
+    alike = defaultdict[tuple[int, ...], list[Series]](list)  # series with one length, first and last step
+    for series in filter(len, attempt.series.values()):
+        alike[len(series), int(series.steps[0]), int(series.steps[-1])].append(series)
     axis, *_ = max(alike.values(), key=lambda group: (len(group[0]), len(group)), default=[None])
     if axis is None or len(axis) < 2 or len(alike) < 2 or not (np.diff(axis.times) >= 0).all():
         return attempt
@@ -105,10 +68,9 @@ def _on_one_counter(attempt: Attempt) -> Attempt:
     moved = {}
     for curve in others:  # a slower counter (epochs) is logged at its end, a faster one when that is over
         before, after = _steps_around(axis, curve)
-        reached = before if np.ptp(curve.steps) < np.ptp(before) else after
-        moved[curve.metric] = replace(curve, steps=reached)
+        moved[curve.metric] = replace(curve, steps=before if np.ptp(curve.steps) < np.ptp(before) else after)
     rows = "".join(f"; {len(curve)} rows by {curve.metric}" for curve in others[:_MOST_NAMED])
-    facts = {_COUNTER: f"{axis.metric}{rows}", **attempt.facts}
+    facts = {"step_counter": f"{axis.metric}{rows}", **attempt.facts}
     return replace(attempt, series={**attempt.series, **moved}, facts=facts)
 
 
@@ -124,8 +86,7 @@ def _counts_other(axis: Series, other: Series) -> bool:
     if np.mean(outside) < _MOSTLY or len(steps) < MANY or not np.ptp(steps) or not np.ptp(reached):
         return False
     factor = np.ptp(reached) / np.ptp(steps)
-    even = float(np.corrcoef(steps, reached)[0, 1])
-    return bool(max(factor, 1 / factor) >= _FACTOR and even >= _LINEAR)
+    return bool(max(factor, 1 / factor) >= _FACTOR and np.corrcoef(steps, reached)[0, 1] >= _LINEAR)
 
 
 def _steps_around(axis: Series, other: Series) -> tuple[Steps, Steps]:
@@ -137,12 +98,10 @@ def _steps_around(axis: Series, other: Series) -> tuple[Steps, Steps]:
 def _with_episodes(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Joins what the environments of one training tell of their episodes, at the steps of the log in their
     folder that began with them. They are then scores: that log is what is judged."""
-    by_folder: dict[str, list[Attempt]] = {}
+    by_folder, rest, joint = defaultdict[str, list[Attempt]](list), list[Attempt](), list[Attempt]()
     for log in attempts:
-        if log.series.keys() >= {REWARD, LENGTH} and "started_at" in log.facts:
-            by_folder.setdefault(_around(log), []).append(log)
-    rest = [log for log in attempts if all(log is not e for monitors in by_folder.values() for e in monitors)]
-    joint = []
+        is_monitor = log.series.keys() >= {REWARD, LENGTH} and "started_at" in log.facts
+        (by_folder[_around(log)] if is_monitor else rest).append(log)
     for folder, monitors in by_folder.items():
         episodes = _episodes(monitors)
         others = [log for log in rest if _around(log) == folder and math.isfinite(started(log))]
@@ -196,7 +155,7 @@ def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]
         results = {tag: float(s.values[-1]) for tag, s in log.series.items() if len(s)}
         facts = {**log.facts, "summary": results} if results else {**log.facts}
         folder, at_time = home_of(log.name)
-        at_time = _created(log) if math.isnan(at_time) else at_time
+        at_time = _begun(log) if math.isnan(at_time) else at_time
         facts_aside.append(SideFacts(folder, at_time, facts, _process(log)))
     return kept, facts_aside
 
@@ -217,13 +176,8 @@ def _with_facts(attempts: Sequence[Attempt], side_facts: Iterable[SideFacts]) ->
 
 def _begun(attempt: Attempt) -> float:
     """Unix seconds at which the log was made, by its name, else of its first point; NaN without either."""
-    created = _created(attempt)
-    return started(attempt) if math.isnan(created) else created
-
-
-def _created(attempt: Attempt) -> float:
     stamp = _EVENT_FILE.search(attempt.name)
-    return float(stamp[1]) if stamp else math.nan
+    return float(stamp[1]) if stamp else started(attempt)
 
 
 def _process(attempt: Attempt) -> str:
@@ -233,20 +187,14 @@ def _process(attempt: Attempt) -> str:
 
 def _latest_states(attempts: Iterable[Attempt]) -> list[Attempt]:
     """Of the states in checkpoint folders and the one beside them, which repeat each other, the furthest."""
-    kept: dict[str, Attempt] = {}
+    kept, reached = dict[str, Attempt](), dict[str, float]()
     for attempt in attempts:
-        state = attempt.name
-        if state.rpartition("/")[2] == "trainer_state.json":
-            state = re.sub(r"(^|/)checkpoint-\d+/(?=[^/]*$)", r"\1", state)
-            if state in kept and _reached(kept[state]) > _reached(attempt):
-                continue
-        kept[state] = attempt
+        state = re.sub(r"(^|/)checkpoint-\d+/(?=trainer_state\.json$)", r"\1", attempt.name)
+        step = attempt.facts.get("global_step")
+        step = step if isinstance(step, int | float) else 0.0
+        if step >= reached.get(state, step):
+            kept[state], reached[state] = attempt, step
     return list(kept.values())
-
-
-def _reached(attempt: Attempt) -> float:
-    step = attempt.facts.get("global_step", 0)
-    return float(step) if isinstance(step, int | float) else 0.0
 
 
 class _Written(NamedTuple):
@@ -262,8 +210,7 @@ class _Written(NamedTuple):
         folder, tag = f"/{_around(log)}".rstrip("/"), next(iter(log.series), "")
         if len(log.series) == 1 and (scalars := home_of_scalars(folder, tag)):
             name = f"{tag}/{scalars[1]}"
-            series = {name: replace(log.series[tag], metric=name)}
-            return cls(*scalars, "", replace(log, series=series))
+            return cls(*scalars, "", replace(log, series={name: replace(log.series[tag], metric=name)}))
         home, _, name = folder.rpartition("/")
         return cls(home, name, f"{name}/", log) if name.lower() in WRITERS else cls(folder, "", "", log)
 
@@ -272,12 +219,13 @@ def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Joins event files in train/, validation/, ... into one attempt a process, tags with the folder in
     front. Files of the first writer (train/, or the folder around) lead; the others follow the one of their
     process, else the one that ran when they were begun."""
-    rest = [log for log in attempts if log.facts.get("format") != "event file"]
-    by_home: dict[str, list[_Written]] = {}
+    rest, by_home = list[Attempt](), defaultdict[str, list[_Written]](list)
     for log in attempts:
         if log.facts.get("format") == "event file":
             written = _Written.of(log)
-            by_home.setdefault(written.home, []).append(written)
+            by_home[written.home].append(written)
+        else:
+            rest.append(log)
     return rest + [joined for group in by_home.values() for joined in _joined(group)]
 
 
@@ -289,12 +237,12 @@ def _joined(group: list[_Written]) -> list[Attempt]:
     if not others:
         return [part.log for part in group]
     leaders = sorted(leading, key=lambda part: _begun(part.log))
-    followers: dict[int, list[_Written]] = {}
+    followers = defaultdict[int, list[_Written]](list)
     for part in (part for rank in others for part in rank):
         ours = [i for i, (*_, leader) in enumerate(leaders) if _process(leader) == _process(part.log) != ""]
         running = [i for i in ours or range(len(leaders)) if _begun(leaders[i].log) <= _begun(part.log)]
-        followers.setdefault((running or ours[:1] or [0])[-1], []).append(part)
-    return [_merged(leader, followers.get(i, [])) for i, leader in enumerate(leaders)]
+        followers[(running or ours[:1] or [0])[-1]].append(part)
+    return [_merged(leader, followers[i]) for i, leader in enumerate(leaders)]
 
 
 def _around(attempt: Attempt) -> str:
@@ -303,15 +251,14 @@ def _around(attempt: Attempt) -> str:
 
 
 def _merged(leader: _Written, followers: Sequence[_Written]) -> Attempt:
-    series: dict[str, Series] = {}
-    for part in (leader, *followers):
+    series, parts = dict[str, Series](), (leader, *followers)
+    for part in parts:
         for tag, points in part.log.series.items():
             name = part.before + tag
             while name in series:
                 name += " (2)"
             series[name] = replace(points, metric=name)
-    logs = [part.log for part in (leader, *followers)]
-    sources = tuple(source for log in logs for source in log.sources)
-    faults = tuple(fault for log in logs for fault in log.faults)
-    is_cut = any(log.truncated for log in logs)
+    sources = tuple(source for part in parts for source in part.log.sources)
+    faults = tuple(fault for part in parts for fault in part.log.faults)
+    is_cut = any(part.log.truncated for part in parts)
     return replace(leader.log, sources=sources, series=series, faults=faults, truncated=is_cut)

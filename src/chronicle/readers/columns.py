@@ -1,8 +1,5 @@
-"""From columns to an attempt: which column counts the steps, which tells the time, the rest are metrics.
-
-Every reader of rows (CSV, JSON lines, ...) hands its columns to `attempt_of`; at which step a row stands
-(`chronicle.readers.step_axis`) and what a clock in milliseconds means is decided here, once. A blank cell
-(also NA, null, None) is "not measured in this row"; a NaN, however it is spelled, is data.
+"""From columns to an attempt: which column counts the steps, which tells the time, the rest are metrics. A
+blank cell (also NA, null, None) is "not measured in this row"; a NaN, however it is spelled, is data.
 """
 
 from __future__ import annotations
@@ -70,21 +67,15 @@ def is_blank(cell: str) -> bool:
 
 
 class Builder:
-    """One column under construction. ``whole`` keeps whole numbers of 64 bits exact, as steps need it.
-
-    ``irregular`` says that cells held what is neither a number, as Python spells it, nor a blank.
-    """
+    """One column under construction. ``whole`` keeps whole numbers of 64 bits exact, as steps need it;
+    ``irregular``: cells held what is neither a number, as Python spells it, nor a blank."""
 
     def __init__(self, whole: bool) -> None:
         self.whole, self.irregular, self.n_numbers = whole, False, 0
         self._parts: list[tuple[Steps | range, NDArray[Any]]] = []
         self._rows: list[int] = []  # `list[int]()` takes ten times as long, and columns may be many
         self._values: list[float] = []
-        self._texts: dict[int, str] = {}
-
-    @property
-    def n_texts(self) -> int:
-        return len(self._texts)
+        self.texts: dict[int, str] = {}
 
     def add(self, row: int, cells: Sequence[str]) -> None:
         """The cells of the rows from ``row`` on, as they are written."""
@@ -100,11 +91,9 @@ class Builder:
                 self.put(place, self._value(cell))
 
     def _value(self, cell: str) -> float | str | None:
-        if self.whole:
+        for convert in (int, float) if self.whole else (float,):
             with suppress(ValueError):
-                return int(cell)
-        with suppress(ValueError):
-            return float(cell)
+                return convert(cell)
         if is_blank(cell):
             return None
         self.irregular, value = True, number(cell.rstrip("% "))
@@ -120,9 +109,8 @@ class Builder:
                 return
             except OverflowError:  # a whole number of more than 63 bits
                 pass
-        texts = {value: text_of(value) for value in set(values) if type(value) is str} if str in types else {}
         for row, value in zip(rows, values, strict=True):
-            self.put(int(row), texts[value] if type(value) is str else value)
+            self.put(int(row), text_of(value) if type(value) is str else value)
 
     @property
     def counts(self) -> bool:
@@ -131,10 +119,8 @@ class Builder:
         return self.whole and all(values.dtype == np.int64 for _, values in self._parts)
 
     def take(self, row: int, array: pa.Array) -> None:
-        """The numbers of the rows from ``row`` on, which are below all others; a null is a blank cell.
-
-        They are taken as they lie in memory: pyarrow's own way imports pandas, which takes longer.
-        """
+        """The numbers of the rows from ``row`` on, which are below all others; a null is a blank cell. They
+        are taken as they lie in memory: pyarrow's own way imports pandas, which takes longer."""
         is_valid, cells = array.buffers()
         values = np.frombuffer(cells, array.type.to_pandas_dtype(), len(array))
         rows: Steps | range = range(row, row + len(array))
@@ -154,7 +140,7 @@ class Builder:
         if isinstance(value, str) and self.whole and (count := _COUNT_OF.fullmatch(value)):
             value = int(count[1])
         if isinstance(value, str):
-            self._texts[row] = value
+            self.texts[row] = value
         elif value is not None:
             if isinstance(value, int) and not (self.whole and -(2**63) <= value < 2**63):
                 value = as_float(value)
@@ -179,8 +165,7 @@ class Builder:
             return NO_COLUMN.rows, NO_COLUMN.values
         if len(parts) == 1 and isinstance(parts[0][0], range) and not parts[0][0].start:
             return parts[0]
-        values: Any = parts[0][1] if len(parts) == 1 else np.concatenate([values for _, values in parts])
-        at = 0
+        values, at = np.concatenate([values for _, values in parts]), 0
         for span, _ in parts:  # of a table of 100,000 columns this is asked of each
             if not isinstance(span, range) or span.start != at:
                 break
@@ -195,10 +180,9 @@ class Builder:
 
     def finished(self, every: Steps) -> Column:
         """The column, once: numbers, or text where most cells are text. ``every`` is each row there is."""
-        if self.n_texts > self.n_numbers:
-            texts = dict(sorted(self._texts.items()))
-            cells = np.array(list(texts.values()), dtype=object)
-            return Column(cells, np.fromiter(texts, np.int64, len(texts)))
+        if len(self.texts) > self.n_numbers:
+            rows_of_texts, texts = zip(*sorted(self.texts.items()), strict=True)
+            return Column(np.array(texts, dtype=object), np.array(rows_of_texts, np.int64))
         rows, values = self._joined()
         if isinstance(rows, range):
             rows = every if len(rows) == len(every) else every[: len(rows)]
@@ -270,9 +254,8 @@ def _times(columns: Mapping[str, Column], n_rows: int) -> tuple[str, Floats]:
 
 def unix(values: NDArray[Any]) -> Floats | None:
     """Seconds since 1970 from a clock in s, ms, µs or ns; None where the numbers are no dates (1973-5138)."""
-    middle = median(values)
     for low, high, per_second in _UNIX_UNITS:
-        if low <= middle < high:
+        if low <= median(values) < high:
             return np.asarray(values / per_second, np.float64)
     return None
 

@@ -1,8 +1,5 @@
-"""The cells of a CSV or TSV file: its header, its rows, and what could not be used.
-
-Blocks of whole rows of plain cells are read in one go, all others line by line, with care. Lines that begin
-with "#" before the header are comments.
-"""
+"""The cells of a CSV or TSV file. Blocks of whole rows of plain cells are read in one go, all others line by
+line, with care. Lines that begin with "#" before the header are comments."""
 
 from __future__ import annotations
 
@@ -10,13 +7,12 @@ import csv
 import re
 import sys
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import dropwhile, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import in_english
@@ -45,10 +41,8 @@ _BLANKS = [spell(word) for word in BLANK for spell in (str.lower, str.upper, str
 
 
 class Table:
-    """A file of cells, parsed: numeric columns, text columns, and what could not be used.
-
-    ``names`` are those of the columns where the file has no header; ``comments`` stand before it.
-    """
+    """The columns of a file of cells, and what could not be used. ``names`` are those where it has no
+    header."""
 
     FRESH = ("path", "truncated", "comments", "_begin", "_given", "_part_bytes")
 
@@ -72,15 +66,20 @@ class Table:
             self.take(block[:half])
             self.take(block[half:])
             return
-        lines = self._lines(block)
+        lines = numbered_lines(block, self._n_lines)
         if not self._builders:
             lines = dropwhile(lambda line: not line[1].strip() or line[1] in self.comments, lines)
-            header = self._begin[0] if self._given else next(lines, (0, "", True))[1]
+            header = self._begin[0] if self._given else ""
+            if not self._given:
+                self._n_lines, header, _ = next(lines, (self._n_lines, "", True))
             if not header:
                 return
             self.delimiter = delimiter_of(header)
             header = (header.lstrip("# ") or header).replace("\t,", "\t")
-            self.names = self._given or header_names(self._header(header))
+            try:
+                self.names = self._given or header_names(*csv.reader([header], delimiter=self.delimiter))
+            except csv.Error as err:
+                raise BadLog(str(self.path), f"has a header that cannot be read ({err})") from err
             self._spelling = spelling_of(self._begin[not self._given :], self.delimiter)
             self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
         self.add_lines(lines)
@@ -92,39 +91,23 @@ class Table:
 
     @property
     def faults(self) -> list[Fault]:
-        texts = [
-            Fault(Place(str(self.path)), f"text in column {name!r}; left out", builder.n_texts)
-            for name, builder in zip(self.names, self._builders, strict=True)
-            if 0 < builder.n_texts <= builder.n_numbers
-        ]
-        wider = [Fault(Place(str(self.path)), _WIDER, self._n_wider)] if self._n_wider else []
-        return self._faults.all() + wider + texts
-
-    def _header(self, line: str) -> list[str]:
-        try:
-            return next(csv.reader([line], delimiter=self.delimiter), [])
-        except csv.Error as err:
-            raise BadLog(str(self.path), f"has a header that cannot be read ({err})") from err
+        faults, place = self._faults.all(), Place(str(self.path))
+        faults += [Fault(place, _WIDER, self._n_wider)] if self._n_wider else []
+        for name, builder in zip(self.names, self._builders, strict=True):
+            if 0 < len(builder.texts) <= builder.n_numbers:
+                faults.append(Fault(place, f"text in column {name!r}; left out", len(builder.texts)))
+        return faults
 
     # line by line
 
-    def _lines(self, block: bytes) -> Iterator[Line]:
-        for line in numbered_lines(block, self._n_lines):
-            self._n_lines = line[0]
-            yield line
-
     def add_lines(self, lines: Iterable[Line]) -> None:
         rows: list[list[str]] = []
-        for line_number, line, unfinished in lines:
+        for self._n_lines, line, unfinished in lines:
             line = line.replace(*self._spelling)
-            rows += self._rows(line_number, line, unfinished)
+            rows += self._rows(self._n_lines, line, unfinished)
             self._last.append(line)
-        numbers = _numbers([row[: len(self.names)] for row in rows])
-        for at, builder in enumerate(self._builders if rows else ()):
-            if numbers is None or builder.whole:
-                builder.add(self.n_rows, [row[at] for row in rows])
-            else:
-                builder.append(range(self.n_rows, self.n_rows + len(rows)), numbers[at])
+        for builder, *cells in zip(self._builders, *rows, strict=False) if rows else ():
+            builder.add(self.n_rows, cells)
         self.n_rows += len(rows)
 
     def _rows(self, line_number: int, line: str, unfinished: bool) -> list[list[str]]:
@@ -183,9 +166,8 @@ class Table:
             return [""] * len(self.names), f"cannot be read ({err})"
 
     def _is_cut(self, line: str, row: list[str]) -> bool:
-        """Whether a last line without an end may have lost some of its last cell. The cells before it have a
-        separator behind them, so they are whole wherever the writing stopped, and the row is read without its
-        last cell; but for one that says where the row belongs."""
+        """Whether a last line without an end may have lost some of its last cell. The cells before it are
+        whole."""
         above = [line.rpartition(self.delimiter)[2].strip('"') for line in self._last]
         return not line.endswith('"') and not looks_whole(row[len(self.names) - 1], above)
 
@@ -226,8 +208,7 @@ class Table:
         return True
 
     def _columns(self, block: bytes, longest: int) -> list[pa.ChunkedArray] | None:
-        """The columns of a block of rows of up to ``longest`` bytes: texts or numbers; None where a cell is
-        something else."""
+        """The columns of a block of rows of up to ``longest`` bytes; None where a cell is something else."""
         import pyarrow as pa
         from pyarrow import csv as arrow
 
@@ -256,10 +237,8 @@ def _is_text(cell: str) -> bool:
 
 
 def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The comments before a header, and the lines from it on, without blank ones.
-
-    A line that begins with "#" is a header where the row below it has as many cells, most of them numbers.
-    """
+    """The comments before a header, and the lines from it on, without blank ones. A line with "#" in front is
+    a header where the row below has as many cells, most of them numbers."""
     lines = [line for line in start if line.strip()]
     for comments, (line, below) in enumerate(pairwise(lines)):
         cells = below.split(delimiter_of(line)) if line[0] == "#" else []
@@ -267,14 +246,6 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
         if not cells or (line.count(delimiter_of(line)) + 1 == len(cells) <= 2 * numbers):
             return lines[:comments], lines[comments:]
     return lines[:-1], lines[-1:]
-
-
-def _numbers(rows: Sequence[Sequence[str]]) -> NDArray[Any] | None:
-    """The columns of rows that hold nothing but numbers; None for others."""
-    try:
-        return np.array([[*map(float, row)] for row in rows]).T.copy()
-    except ValueError:
-        return None
 
 
 _BARS = re.compile(r"[^|,;\s]+(?:\|[^|,;\s]+)+\s*")
@@ -298,27 +269,19 @@ def delimiter_of(header: str) -> str:
 
 def header_names(cells: Sequence[str]) -> list[str]:
     """Names of the columns, stripped; a name that comes again gets its number."""
-    stripped, line = [*map(str.strip, cells)], "\n".join(cells)
-    if in_english(line) == line:  # a quick look: a table may have 100,000 columns
-        if len(set(stripped)) == len(stripped):
-            return stripped
-    else:  # "Epoche" of a table that was made in German
-        english = map(in_english, stripped)
-        stripped = [new if counts_steps(new) else cell for new, cell in zip(english, stripped, strict=True)]
-    seen: Counter[str] = Counter()
-    names = []
-    for cell in stripped:
-        seen[cell] += 1
-        names.append(f"{cell} ({seen[cell]})" if cell and seen[cell] > 1 else cell)
+    names, seen = list[str](), Counter[str]()
+    for cell in map(str.strip, cells):
+        english = in_english(cell)  # "Epoche" of a table that was made in German
+        name = english if counts_steps(english) else cell
+        seen[name] += 1
+        names.append(f"{name} ({seen[name]})" if name and seen[name] > 1 else name)
     return names
 
 
 def looks_whole(cell: str, above: Sequence[str]) -> bool:
-    """Whether a cell without an end is written as the cells above it.
-
-    A number has as many decimals as any of them and digits of an exponent as all, a text is one of them and
-    the beginning of none: whoever writes 2.5 beside 2.25, or a name for the first time, may be in the middle.
-    """
+    """Whether a cell without an end is written as the cells above it: a number has as many decimals as any of
+    them and digits of an exponent as all, a text is one of them and the beginning of none. Whoever writes 2.5
+    beside 2.25, or a name for the first time, may be in the middle."""
     cell, above = cell.strip(), list(map(str.strip, above))
     if not (match := _NUMBER.fullmatch(cell)):
         longer = any(text != cell and text.startswith(cell) for text in above)

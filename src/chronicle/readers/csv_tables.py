@@ -1,11 +1,8 @@
-"""CSV and TSV: one row a logged step, blank where nothing was measured; or long, one row a value.
-
-A blank cell (also NA, null, None) is "not measured in this row"; a spelled nan is data. A table of several
-runs gives an attempt a run. Comments that are JSON are facts.
+"""CSV and TSV: one row a logged step, blank where nothing was measured; or long, one row a value. A table of
+several runs gives an attempt a run. Comments that are JSON are facts.
 
 The folder of DVCLive is a log of such tables: a TSV for each metric, whose path below the folder of metrics
-is its name. Versions from 2 on write `plots/metrics/**/x.tsv`, version 1 `plots/scalars` or `scalars`, with a
-column `timestamp` before the step.
+(`plots/metrics`; of version 1 `plots/scalars` or `scalars`) is its name.
 """
 
 from __future__ import annotations
@@ -14,7 +11,6 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from io import StringIO
 from itertools import compress
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,22 +28,14 @@ from chronicle.readers.columns import LENGTH, REWARD, attempt_of, is_blank, numb
 from chronicle.readers.csv_cells import Table, beginning, delimiter_of, header_names, spelling_of
 from chronicle.readers.hyperparameters import named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat
-from chronicle.readers.runs_in_table import (
-    PHASE_NAMES,
-    RUN_NAMES,
-    attempts_of,
-    is_metric,
-    loss_of,
-    names_of,
-    runs_of,
-)
+from chronicle.readers.runs_in_table import attempts_of, is_metric, loss_of, names_of, runs_of
 from chronicle.readers.step_axis import Column, column_key, counts_steps
-from chronicle.readers.text import Head, clean, from_json
+from chronicle.readers.text import Head, clean, json_or_none
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _MONTH = re.compile(r"\d{4}-\d\d")
 # Columns whose texts say nothing of whether a table that counts is a log.
-_NAMES_AND_DATES = {*RUN_NAMES, *PHASE_NAMES, *TIME_NAMES}
+_NAMES_AND_DATES = {*runs_in_table.RUN_NAMES, *runs_in_table.PHASE_NAMES, *TIME_NAMES}
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
 
@@ -63,9 +51,8 @@ MOST_FILES = 10_000
 
 
 def identify(head: Head) -> bool:
-    """A line of names, and below it rows of as many cells, most of them numbers or blank. Names that are
-    numbers, rows that do not fit and a missing line of names are forgiven only where a name counts steps or
-    the file is named after a loss."""
+    """A line of names, and below it rows of as many cells, most of them numbers or blank. What does not fit
+    is forgiven only where a name counts steps or the file is named after a loss."""
     if head.is_of_words:
         return False
     header, *body = _begin(head.lines) or [[]]
@@ -144,34 +131,29 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _facts(comments: Sequence[str]) -> dict[str, Any]:
-    facts = dict[str, Any]()
-    for comment in comments:
-        try:
-            header = from_json(comment.lstrip("# "))
-        except (ValueError, RecursionError):
-            continue
-        facts |= named_facts(flat(header)) if isinstance(header, dict) else {}
-    return {_OF_GYM.get(name, name): value for name, value in facts.items()}
+    headers = (json_or_none(comment.lstrip("# ")) for comment in comments)
+    facts = (
+        fact for header in headers if isinstance(header, dict) for fact in named_facts(flat(header)).items()
+    )
+    return {_OF_GYM.get(name, name): value for name, value in facts}
 
 
 def _of_episodes(columns: dict[str, Column], n_rows: int, begun: Any) -> dict[str, Column]:
     """The columns of a `monitor.csv` of Gym under whole names, with the steps of the environment so far and
     the clock; those of any other table as they are. ``begun`` [Unix s] is what its comment states."""
-    lengths, elapsed = (columns.get(name) for name in "lt")
-    if not isinstance(begun, int | float) or not set(columns) >= set(_EPISODE) or lengths is None:
+    is_monitor = isinstance(begun, int | float) and columns.keys() >= _EPISODE.keys()
+    if not is_monitor or len(columns["l"].rows) != n_rows:
         return columns
-    if elapsed is None or len(lengths.rows) != n_rows:
-        return columns
+    lengths, elapsed = columns["l"], columns["t"]
     named = {_EPISODE.get(name, name): column for name, column in columns.items()}
     clock = Column(begun + elapsed.values, elapsed.rows)
     return {"timesteps": Column(np.cumsum(lengths.values), lengths.rows), "timestamp": clock} | named
 
 
 def runs(path: Path) -> list[str]:
-    """The runs of a table of several, as the fact "run" of their attempts calls them; [] for any other. Rows
-    are only read where a column names runs. Raises BadLog where the header cannot be read."""
+    """The runs of a table of several (the fact "run"); [] for any other. Raises BadLog for a bad header."""
     names = next(iter(_begin(Head.of(path).lines)), [])
-    named = {*map(column_key, names)} & {*RUN_NAMES}
+    named = {*map(column_key, names)} & {*runs_in_table.RUN_NAMES}
     several = named or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
     if not several and not (loss_of(path) and len(names) > 2):
         return []
@@ -179,7 +161,6 @@ def runs(path: Path) -> list[str]:
 
 
 # --- tables in documents ---
-
 _RULE = re.compile(r"[|+:=\s-]*(?:--|==|-:)[|+:=\s-]*")  # below a header, and around the rows of other tables
 _DOCUMENTS = (".md", ".markdown", ".rst")
 _HEADING = re.compile(rb"\s*(#{1,6} |---\s|[^\r\n]+\r?\n(={3,}|-{3,})\s)")  # of a document, at its beginning
@@ -218,8 +199,7 @@ def _is_in_bars(head: Head) -> bool:
     is_document = is_named or _HEADING.match(head.start)
     if is_document and head.size <= MOST_BYTES:
         with head.opened() as file:
-            text = file.read()
-        return "|" in text and len(_rows_in_bars(StringIO(text))[0]) >= FEWEST_ROWS
+            return len(_rows_in_bars(file)[0]) >= FEWEST_ROWS
     written = [line for line in head.lines if line.strip()]
     alone = all("|" in line or _RULE.fullmatch(line.strip()) for line in written)
     return alone and len(_rows_in_bars(f"{line}\n" for line in written)[0]) >= FEWEST_ROWS
@@ -271,8 +251,6 @@ def read_folder(path: Path) -> list[Attempt]:
 def _metric_files(path: Path) -> Iterator[tuple[Path, Path]]:
     """The first folder for metrics that holds any, and each file in it, in order of their names."""
     for folder in (path / name for name in METRIC_FOLDERS):
-        tables = folder.rglob("*.tsv") if folder.is_dir() else ()
-        files = sorted(file for file in tables if file.is_file())[:MOST_FILES]
-        if files:
-            yield from ((folder, file) for file in files)
-            return
+        if files := sorted(file for file in folder.rglob("*.tsv") if file.is_file()):
+            return ((folder, file) for file in files[:MOST_FILES])
+    return iter(())

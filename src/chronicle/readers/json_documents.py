@@ -10,9 +10,7 @@
 
 A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or 3 that
 count anything beside a loss or a score; or columns of at least 4 numbers, one of which is a loss or a score,
-or which are what a phase measured. Tables that count nothing are of the same iterations: their rows are one.
-
-One is known by its key: ``trainer_state.json`` of Hugging Face, with the ``log_history`` of a Trainer.
+or which are what a phase measured. One is known by its key: ``trainer_state.json`` of Hugging Face.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from chronicle.readers.hyperparameters import config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
 from chronicle.readers.step_axis import counted_by, counts_steps, is_counter
-from chronicle.readers.text import Head, clean, encoding_of, json_or_none
+from chronicle.readers.text import Head, clean, json_or_none
 
 MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
@@ -142,28 +140,24 @@ def _counted(name: str) -> str:
 
 
 def _named_by_file(document: Any, path: Path) -> list[Row]:
-    """The rows of a list of numbers that has its name from the file; else []."""
-    if rows := _downloaded(document, path.stem.partition("-tag-")[2] or path.stem):
-        return rows
-    loss = loss_of(path)
-    if not loss or not isinstance(document, list) or len(document) < MIN_CELLS:
+    """The rows of a list of numbers that has its name from the file, or of what TensorBoard gives as JSON
+    (time, step and value); else []."""
+    if not isinstance(document, list) or len(document) < MIN_CELLS:
         return []
-    if 2 * sum(isinstance(value, float) for value in document) <= len(document):
+    if all(map(_is_point, document)):
+        metric = path.stem.partition("-tag-")[2] or path.stem
+        return [{"wall_time": t, "step": s, metric: v} for t, s, v in document]
+    loss = loss_of(path)
+    if not loss or 2 * sum(isinstance(value, float) for value in document) <= len(document):
         return []
     return [{loss: value} if isinstance(value, int | float) else {} for value in document]
 
 
-def _downloaded(document: Any, metric: str) -> list[Row]:
-    """The rows of what TensorBoard gives as JSON: time, step and value, named after the file; else []."""
-    if not isinstance(document, list) or len(document) < MIN_CELLS or not all(map(_is_point, document)):
-        return []
-    return [{"wall_time": t, "step": s, metric: v} for t, s, v in document]
-
-
 def _is_point(row: Any) -> bool:
-    if not isinstance(row, list) or len(row) != 3 or not all(isinstance(cell, int | float) for cell in row):
-        return False
-    return _FIRST_TIME < row[0] < _LAST_TIME and isinstance(row[1], int)
+    match row:
+        case [int() | float() as time, int(), int() | float()]:
+            return _FIRST_TIME < time < _LAST_TIME
+    return False
 
 
 def _numbered(value: Any) -> dict[int, Any]:
@@ -180,14 +174,8 @@ def _rows_of_columns(value: Mapping[str, Any], path: str) -> list[Row]:
         rows = [{"step": step} | dict(flat(row)) for step, row in by_step.items()]
         return rows if all(any(map(_moves, row)) for row in rows) else []
     numbered = {key: _numbered(cells) for key, cells in value.items()}
-    lists = {key: list(numbered[key].values()) or cells for key, cells in value.items()}
-    columns = {
-        clean(key): cells
-        for key, cells in lists.items()
-        if isinstance(cells, list)
-        and len(cells) >= MIN_CELLS
-        and all(isinstance(cell, int | float | None) for cell in cells)
-    }
+    lists = ((key, list(numbered[key].values()) or cells) for key, cells in value.items())
+    columns = {clean(key): cells for key, cells in lists if _are_cells(cells)}
     if not any(map(_moves, columns)) and not _measures(path, columns):
         return []
     n_rows = max(map(len, columns.values()))
@@ -200,6 +188,11 @@ def _rows_of_columns(value: Mapping[str, Any], path: str) -> list[Row]:
     return rows
 
 
+def _are_cells(value: Any) -> bool:
+    is_column = isinstance(value, list) and len(value) >= MIN_CELLS
+    return is_column and all(isinstance(cell, int | float | None) for cell in value)
+
+
 def _put(cells: Iterable[Row], n_cells: int, rows: list[Row]) -> None:
     """Puts cells into rows: what is measured once in so many rows at the end of these."""
     stride = 1 if len(rows) % n_cells else len(rows) // n_cells
@@ -208,16 +201,15 @@ def _put(cells: Iterable[Row], n_cells: int, rows: list[Row]) -> None:
 
 
 def _measures(path: str, columns: Mapping[str, list[Any]]) -> bool:
-    """Whether lists below the name of a phase are metrics of boosting, which may have any name: of equal
-    lengths and mostly no whole numbers, as in `{"valid_0": {"ndcg@5": [0.5, ...]}}`."""
+    """Whether lists below the name of a phase are metrics of boosting, which may have any name."""
     floats = (2 * sum(isinstance(cell, float) for cell in cells) > len(cells) for cells in columns.values())
     return names_a_phase(path) and len({len(cells) for cells in columns.values()}) == 1 and all(floats)
 
 
 def names_a_phase(path: str) -> bool:
     """Whether the last part of a path says that it is of the training, or of an evaluation."""
-    words = set(re.split(r"[\W\d_]+", path.rpartition("/")[2].lower()))
-    return bool(words & (OF_TRAINING | OF_EVALUATION))
+    words = re.split(r"[\W\d_]+", path.rpartition("/")[2].lower())
+    return not (OF_TRAINING | OF_EVALUATION).isdisjoint(words)
 
 
 def _moves(name: str) -> bool:
@@ -226,15 +218,12 @@ def _moves(name: str) -> bool:
 
 def _prefixed(table: Table) -> Iterator[Row]:
     """The rows with the path in front of all names but those that count steps."""
-
-    def named(name: str) -> str:
-        return name if counts_steps(name) else f"{table.path}/{name}".lstrip("/")
-
-    return ({named(name): cell for name, cell in row.items()} for row in table.rows)
+    names = dict.fromkeys(name for row in table.rows for name in row)
+    whole = {n: n if counts_steps(n) else f"{table.path}/{n}".lstrip("/") for n in names}
+    return ({whole[name]: cell for name, cell in row.items()} for row in table.rows)
 
 
 # --- the state of Hugging Face's Trainer ---
-
 # Keys of the state that hold arguments of the training.
 CONFIG = ("max_steps", "num_train_epochs", "train_batch_size", "logging_steps", "eval_steps", "save_steps")
 
@@ -250,19 +239,17 @@ def is_state(head: Head) -> bool:
 
 def read_state(path: Path) -> list[Attempt]:
     """One attempt. The last entry (train_runtime, ...) sums the training up: it is a fact. A loss of 0.0 at a
-    norm that is not finite was NaN before the Trainer replaced it: it is kept as logged, and a fault says so.
-    Raises BadLog where no entry of the log_history holds a number."""
-    text = path.read_text(encoding_of(Head.of(path).start), errors="replace")
+    norm that is not finite was NaN before the Trainer replaced it, which a fault says. Raises BadLog."""
+    with Head.of(path).opened() as file:
+        text = file.read()
     state = json_or_none(text)
     truncated = state is None
     if truncated:  # then only the whole entries of the log
         state = {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}
     state = state if isinstance(state, dict) else {}
-    history = state.pop("log_history", None)
-    rows: list[Row] = []
+    history, trial, rows = state.pop("log_history", None), state.get("trial_params"), list[Row]()
     scalars: dict[str, Any] = {k: value for k, value in state.items() if isinstance(value, str | int | float)}
     config: dict[str, Any] = {key: scalars.pop(key) for key in CONFIG if key in scalars}
-    trial = state.get("trial_params")
     facts = scalars | config_facts(config | (trial if isinstance(trial, dict) else {}))
     for entry in history if isinstance(history, list) else []:
         row = dict(flat(entry)) if isinstance(entry, dict) else {}

@@ -1,21 +1,17 @@
-"""JSON lines: one object a logged step, or a list of several; nested objects are flattened with "/".
-
-Lines without a number (configuration, events) are facts. NaN and Infinity are read as Python writes them,
-numbers in strings (fairseq) as numbers, null as not measured. What other readers of JSON share with this one
-stands here too: `columns_of` rows, `flat` objects and the `whole_document` in a file.
+"""JSON lines: one object a logged step, or a list of several, flattened with "/". Lines without a number are
+facts. Numbers in strings (fairseq) are numbers, null is not measured. All readers of JSON share what is here.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, compress, islice, repeat
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import orjson
@@ -97,12 +93,11 @@ class JsonLog:
         lines, unfinished = block.splitlines(), not block.endswith((b"\n", b"\r"))
         numbers: Sequence[int] = range(self._n_lines + 1, self._n_lines + len(lines) + 1)
         self._n_lines += len(lines)
+        cut_line, records = self._n_lines if unfinished else 0, _records(lines)
         if any(line.startswith(b"[") for line in lines):
-            last = self._n_lines if unfinished else 0
-            entries = [self._entries(n, line, last) for n, line in zip(numbers, lines, strict=True)]
-            numbers = [n for n, own in zip(numbers, entries, strict=True) for _ in own]
-            lines = [entry for own in entries for entry in own]
-        self._read(lines, numbers, unfinished=unfinished)
+            of_lines = map(self._entries, numbers, lines, records, repeat(cut_line))
+            numbers, records = zip(*chain.from_iterable(of_lines), strict=True)
+        self._read(records, numbers, cut_line)
 
     @property
     def can_be_left(self) -> bool:
@@ -126,54 +121,48 @@ class JsonLog:
         every = np.arange(self.n_rows)
         return {name: builder.finished(every) for name, builder in self._builders.items()}
 
-    def _entries(self, line_number: int, line: bytes, last: int) -> list[bytes]:
-        """The objects of a list that stands in a line; the line itself where it is none. ``last`` is cut."""
-        entries = list(whole_entries(line.decode("utf-8", "replace"))) if line.startswith(b"[") else []
+    def _entries(self, line_number: int, line: bytes, record: Any, cut_line: int) -> list[tuple[int, Any]]:
+        """The objects of a list in a line, with its number; the record itself where it is none."""
+        entries = record if type(record) is list else [*whole_entries(line.decode("utf-8", "replace"))]
         if not entries or not all(isinstance(entry, dict) for entry in entries):
-            return [line]
-        if type(_record(line)) is not list:
-            self.truncated |= line_number == last
-            if line_number != last:
-                problem = "list is damaged; what follows in the line is left out"
-                self._faults.add(problem, line=line_number)
-        return [json.dumps(entry).encode() for entry in entries]
+            return [(line_number, record)]
+        if type(record) is not list:
+            self._damaged("list is damaged; what follows in the line is left out", line_number, cut_line)
+        return [(line_number, entry) for entry in entries]
 
-    def _read(self, lines: Sequence[bytes], numbers: Sequence[int], *, unfinished: bool) -> None:
-        """Reads the lines of a block: records of one shape together by columns, all others one by one."""
-        shapes = _shapes(_records(lines), is_counted if self.n_rows else _places) if lines else []
+    def _damaged(self, problem: str, line_number: int, cut_line: int) -> None:
+        if line_number == cut_line:
+            self.truncated = True
+        else:
+            self._faults.add(problem, line=line_number)
+
+    def _read(self, records: Sequence[Any], numbers: Sequence[int], cut_line: int) -> None:
+        """Reads the records of a block: those of one shape together by columns, all others one by one."""
+        shapes = _shapes(records, is_counted if self.n_rows else _places)
         passed_over = list[int]()
-        for i in sorted(set(range(len(lines))).difference(*(shape.lines for shape in shapes))):
-            place, is_cut = self.n_rows + i - len(passed_over), unfinished and i + 1 == len(lines)
-            if row := self._row(numbers[i], lines[i], place, unfinished=is_cut):
-                shapes.append(_Shape([i], {name: [value] for name, value in row.items()}))
-            else:
-                passed_over.append(i)
-        for shape in sorted(shapes, key=lambda shape: shape.lines[0]):  # in the order in which the names come
-            rows: Steps | range = range(self.n_rows, self.n_rows + len(lines))
-            if len(shape.lines) < len(lines):
-                at = np.array(shape.lines)
+        for i in sorted(set(range(len(records))).difference(*(lines for lines, _ in shapes))):
+            place = self.n_rows + i - len(passed_over)
+            if records[i] is _NO_JSON:
+                self._damaged("line is no JSON; skipped", numbers[i], cut_line)
+            elif not isinstance(records[i], dict):
+                self._faults.add("line is no JSON object; skipped", line=numbers[i])
+            elif row := self._row(records[i], place):
+                shapes.append(([i], {name: [value] for name, value in row.items()}))
+                continue
+            passed_over.append(i)
+        for lines, columns in sorted(shapes, key=lambda shape: shape[0][0]):  # in the order of the names
+            rows: Steps | range = range(self.n_rows, self.n_rows + len(records))
+            if len(lines) < len(records):
+                at = np.array(lines)
                 rows = at + (self.n_rows - np.searchsorted(passed_over, at))
-            for name, cells in shape.columns.items():
+            for name, cells in columns.items():
                 if name not in self._builders:
                     self._builders[name] = Builder(counts_steps(name))
                 self._builders[name].extend(rows, cells)
-        self.n_rows += len(lines) - len(passed_over)
+        self.n_rows += len(records) - len(passed_over)
 
-    def _row(self, line_number: int, line: bytes, place: int, *, unfinished: bool) -> Row:
-        """The cells of a line that is row ``place``; {} for one that is no row."""
-        text = line.decode("utf-8", "replace")
-        if not text.strip():
-            return {}
-        try:
-            record = from_json(text)
-        except (ValueError, RecursionError):
-            self.truncated |= unfinished
-            if not unfinished:
-                self._faults.add("line is no JSON; skipped", line=line_number)
-            return {}
-        if not isinstance(record, dict):
-            self._faults.add("line is no JSON object; skipped", line=line_number)
-            return {}
+    def _row(self, record: Row, place: int) -> Row:
+        """The cells of a record that is row ``place``; {} for one that is no row."""
         row = dict(cells_of(record))
         known = {name: value for name, value in row.items() if value is not None}
         if any(map(_places, known)) or (place and any(map(is_counted, known))) or _measures(known):
@@ -187,42 +176,41 @@ class JsonLog:
 
 def _measures(row: Row) -> bool:
     """Whether a line before the first step tells a loss or a score beside what may count."""
-    measured = (name for name, value in row.items() if isinstance(value, float) and role_of(name) in MOVING)
+    measured = (isinstance(value, float) and role_of(name) in MOVING for name, value in row.items())
     return any(map(is_counter, row)) and any(measured)
 
 
-class _Shape(NamedTuple):
-    """Records with the same keys in the same order, all of them rows: numbers of their lines, and columns."""
-
-    lines: Sequence[int]
-    columns: dict[str, Sequence[Any]]
+# Records with the same keys in the same order, all of them rows: numbers of their lines, and columns.
+_Shape = tuple[Sequence[int], dict[str, Sequence[Any]]]
+_NO_JSON = object()
 
 
-def _records(lines: Sequence[bytes]) -> list[Any]:
+def _records(lines: Sequence[bytes]) -> Sequence[Any]:
+    """The values of lines: {} of a blank one, _NO_JSON of what is none."""
     try:
         return list(map(orjson.loads, lines))
     except orjson.JSONDecodeError:
-        return [_record(line) for line in lines]
+        return [_record(line.decode("utf-8", "replace")) for line in lines]
 
 
-def _record(line: bytes) -> Any:
-    text = line.decode("utf-8", "replace")
+def _record(text: str) -> Any:
     with suppress(ValueError):
         return orjson.loads(text)
-    return json_or_none(text)  # which reads NaN and Infinity, too
+    with suppress(ValueError, RecursionError):
+        return from_json(text) if text.strip() else {}  # which reads NaN and Infinity, too
+    return _NO_JSON
 
 
 def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shape]:
     """The objects among the records by shape, if all of a shape are surely rows, by a key that ``counts``."""
-    keys = [tuple(record) if type(record) is dict else None for record in records]
-    by_keys = defaultdict[tuple[str, ...] | None, list[int]](list)
-    for i, key in enumerate(keys):
-        by_keys[key].append(i)
+    by_keys = defaultdict[tuple[str, ...], list[int]](list)
+    for i, record in enumerate(records):
+        by_keys[tuple(record) if type(record) is dict else ()].append(i)
     shapes = list[_Shape]()
     for key, lines in by_keys.items():
         columns = _flat_columns(key, [records[i] for i in lines]) if key else {}
         if any(counts(name) and None not in cells for name, cells in columns.items()):
-            shapes.append(_Shape(lines, columns))
+            shapes.append((lines, columns))
     return shapes
 
 
@@ -231,8 +219,7 @@ def _flat_columns(
 ) -> dict[str, Sequence[Any]]:
     """The columns of records with the same keys, as `cells_of` names their cells; {} where it must be asked.
     That is for lists, objects that are not all of one shape, and names that two paths share."""
-    columns: dict[str, Sequence[Any]] = {}
-    n_columns = 0
+    columns, n_columns = dict[str, Sequence[Any]](), 0
     for key, values in zip(keys, zip(*map(dict.values, records), strict=True), strict=True):
         name, types = prefix + clean(key), set(map(type, values))
         inner: dict[str, Sequence[Any]] = {name: values}
@@ -273,8 +260,7 @@ def without_steps(rows: list[Row]) -> tuple[list[Row], list[Row], list[Row]]:
         return ([], rows, []) if len(rows) > 1 else (rows, [], [])
     n_rows = np.cumsum(is_row).tolist()
     events = [{"row": n, **row} for row, n, own in zip(rows, n_rows, is_row, strict=True) if n and not own]
-    measured = [row for row, own in zip(rows, is_row, strict=True) if own]
-    return rows[: is_row.index(True)], measured, events
+    return rows[: is_row.index(True)], [*compress(rows, is_row)], events
 
 
 @lru_cache(maxsize=1 << 16)
@@ -299,10 +285,9 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
     """Columns from flat rows, in the order of their first cells; text among numbers is left out."""
     builders: dict[str, Builder] = defaultdict(lambda: Builder(whole=True))
     n_rows = 0
-    for row in rows:
+    for n_rows, row in enumerate(rows, 1):
         for name, value in row.items():
-            builders[name].put(n_rows, value)
-        n_rows += 1
+            builders[name].put(n_rows - 1, value)
     every = np.arange(n_rows)
     return {name: builder.finished(every) for name, builder in builders.items()}
 

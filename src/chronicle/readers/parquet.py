@@ -1,13 +1,13 @@
-"""Parquet tables of logged values, wide or long, of one run or several.
-
-Row groups are streamed; a null means "not measured in this row", a NaN is data. A file is a log only if it
-has a column that counts steps and one with a known metric; any other file is a data set.
+"""Parquet tables of logged values, wide or long, of one run or several: a null means "not measured in this
+row", a NaN is data. A file is a log only if a column counts steps and one is a known metric, else a data set.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,15 +25,8 @@ from chronicle.readers.trackers import trackio
 MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 16
 MOST_CELLS, MOST_CELLS_PER_BYTE = 10_000_000, 100  # a small file may claim any number of rows
-NUMBERS = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE")  # physical types
-
-
-class Leaf(NamedTuple):
-    """A column that is not a list: its name, joined with "." from the outermost struct on, and its type."""
-
-    name: str
-    is_number: bool
-    is_text: bool
+_DAMAGE = (pa.ArrowException, OSError, ValueError)
+NUMBERS, TEXT = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE"), "BYTE_ARRAY"  # physical types
 
 
 def identify(head: Head) -> bool:
@@ -41,9 +34,9 @@ def identify(head: Head) -> bool:
     export that Trackio keeps next to its database is skipped, because it holds the same runs."""
     if not head.start.startswith(MAGIC) or trackio.is_store(head.path.with_suffix(".db")):
         return False
-    leaves = _leaves(head.path)
-    numeric = [leaf.name for leaf in leaves if leaf.is_number]
-    texts = {column_key(leaf.name) for leaf in leaves if leaf.is_text}
+    kinds = _kinds(head.path)
+    numeric = [name for name, kind in kinds.items() if kind in NUMBERS]
+    texts = {column_key(name) for name, kind in kinds.items() if kind == TEXT}
     counting = [name for name in numeric if counted_by(name) in ("step", "epoch")]
     has_values = any(column_key(name) in runs_in_table.VALUE_NAMES for name in numeric)
     is_long = has_values and not texts.isdisjoint(runs_in_table.METRIC_NAMES)
@@ -51,21 +44,19 @@ def identify(head: Head) -> bool:
     return bool(counting) and (is_long or is_known)
 
 
-def _leaves(path: Path) -> list[Leaf]:
-    """The columns that are not lists, from the footer; [] if it is damaged."""
-    with path.open("rb") as file:
-        try:
-            schema = pq.ParquetFile(file).schema
-            columns = [schema.column(i) for i in range(len(schema))]
-            kinds = [(c.path, c.physical_type) for c in columns if not c.max_repetition_level]
-            return [Leaf(clean(path), kind in NUMBERS, kind == "BYTE_ARRAY") for path, kind in kinds]
-        except (pa.ArrowException, OSError, ValueError):
-            return []
+def _kinds(path: Path) -> dict[str, str]:
+    """The physical types of all columns that are not lists, by name (joined with "." from the outermost
+    struct on), from the footer; {} if it is damaged."""
+    with path.open("rb") as file, suppress(*_DAMAGE):
+        schema = pq.ParquetFile(file).schema
+        columns = (schema.column(i) for i in range(len(schema)))
+        return {clean(c.path): c.physical_type for c in columns if not c.max_repetition_level}
+    return {}
 
 
 def runs(path: Path) -> list[str]:
     """The names of the runs in the table (the fact "run" of their attempts). Raises BadLog as `read`."""
-    keys = [leaf.name for leaf in _leaves(path) if column_key(leaf.name) in runs_in_table.RUN_NAMES]
+    keys = [name for name in _kinds(path) if column_key(name) in runs_in_table.RUN_NAMES]
     columns, _, _ = _columns(path, keys) if keys else ({}, 0, [])
     return [run for run in runs_in_table.runs_of(path, columns) if run] if columns else []
 
@@ -73,9 +64,8 @@ def runs(path: Path) -> list[str]:
 def read(path: Path) -> list[Attempt]:
     """One attempt for each run, from the columns of numbers and from texts that give a row its run, metric or
     time. Raises BadLog if the whole file is damaged, or holds no number."""
-    wanted = [
-        c.name for c in _leaves(path) if c.is_number or (c.is_text and runs_in_table.places_rows(c.name))
-    ]
+    places, kinds = runs_in_table.places_rows, _kinds(path).items()
+    wanted = [name for name, kind in kinds if kind in NUMBERS or (kind == TEXT and places(name))]
     columns, n_rows, faults = _columns(path, wanted)
     if not n_rows:
         raise BadLog(str(path), "has no rows. Remedy: remove it, or wait until it is written to")
@@ -83,27 +73,26 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, list[Fault]]:
-    """The wanted columns, the number of rows, and a fault for each damaged row group. Raises BadLog if all
-    are damaged."""
-    columns, faults = dict[str, list[Column]](), list[Fault]()
+    """The wanted columns, the number of rows, and a fault for each damaged row group. Raises BadLog."""
+    columns, faults, first_row = defaultdict[str, list[Column]](list), list[Fault](), 0
     try:
-        with (
-            path.open("rb") as opened,
-            pq.ParquetFile(opened) as file,
-        ):  # pyarrow cannot open names that are not UTF-8
+        with path.open("rb") as opened, pq.ParquetFile(opened) as file:  # pyarrow opens no names but UTF-8
             n_rows, n_groups = file.metadata.num_rows, file.num_row_groups
             n_cells, size = n_rows * len(wanted), path.stat().st_size
             if n_cells > max(MOST_CELLS, MOST_CELLS_PER_BYTE * size):
                 raise ValueError(f"{n_cells} cells in {size} bytes")
-            first_row = 0
             for group in range(n_groups):
+                row = first_row
                 try:
-                    _add_group(columns, file, group, wanted, first_row)
-                except (pa.ArrowException, OSError, ValueError) as err:
+                    for batch in file.iter_batches(BATCH_ROWS, [group], wanted, use_threads=False):
+                        for name, cells in _cells(batch, row).items():
+                            columns[name].append(cells)
+                        row += batch.num_rows
+                except _DAMAGE as err:
                     problem = f"row group {group} is damaged ({_short(err)}); what follows in it is left out"
                     faults.append(Fault(Place(str(path)), problem))
                 first_row += file.metadata.row_group(group).num_rows
-    except (pa.ArrowException, OSError, ValueError) as err:
+    except _DAMAGE as err:
         raise BadLog(str(path), f"is damaged ({_short(err)}). Remedy: fetch it again") from err
     if n_rows and not columns:
         raise BadLog(str(path), f"is damaged ({n_groups} row groups). Remedy: fetch it again")
@@ -112,15 +101,6 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
 
 def _joined(parts: list[Column]) -> Column:
     return Column(np.concatenate([p.values for p in parts]), np.concatenate([p.rows for p in parts]))
-
-
-def _add_group(
-    columns: dict[str, list[Column]], file: pq.ParquetFile, group: int, wanted: list[str], first_row: int
-) -> None:
-    for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=wanted, use_threads=False):
-        for name, cells in _cells(batch, first_row).items():
-            columns.setdefault(name, []).append(cells)
-        first_row += batch.num_rows
 
 
 def _short(err: Exception) -> str:

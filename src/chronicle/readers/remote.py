@@ -1,12 +1,8 @@
-"""Logs at an address, fetched by fsspec or by the client of a tracker into a local mirror, which is then
-read.
+"""Logs at an address, fetched by fsspec or by the client of a tracker into a local mirror, to be read there.
 
 An object is fetched if its name or its first bytes say that it may be a log. The etag, size and time of every
-object are remembered, logs or not; while these do not change, it is not requested again.
-
-A run on the server of a tracker becomes a folder with a log of JSON lines in the mirror of its address: its
-configuration on the first line, then its points in the order of their times. It is then read like any other
-log.
+object are remembered, logs or not; while these do not change, it is not requested again. A run on the server
+of a tracker becomes a folder with a log of JSON lines: its configuration, then its points in order of time.
 """
 
 from __future__ import annotations
@@ -20,9 +16,10 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin
@@ -57,12 +54,11 @@ class Run:
 
 
 def of_tracker(address: str, mirror: Path) -> Path:
-    """Fetches the runs at an address with a tracker's client into ``mirror``, which is returned. Raises
-    UsageError if the address names no place, MissingExtra without the client, NothingToRead without a run,
-    LogError if there are more than `MOST_RUNS`, and whatever the client raises."""
+    """Fetches the runs at an address with a tracker's client into ``mirror``, which is returned. Raises as
+    `fetch`, and whatever the client raises."""
     scheme, _, place = address.partition("://")
     client = CLIENTS[scheme]
-    parts = client.place.fullmatch(place)
+    parts = re.fullmatch(client.place, place)
     if parts is None:
         raise UsageError(f"{address}: names no run. Remedy: write {client.form}")
     try:
@@ -82,19 +78,19 @@ def of_tracker(address: str, mirror: Path) -> Path:
         elif old.is_file() and old not in kept:
             old.unlink()
     for file, run in kept.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
         _write(file, run)
     return mirror
 
 
 def _write(file: Path, run: Run) -> None:
     """Writes the log of a run, unless the file has the same content: then it keeps its time."""
+    file.parent.mkdir(parents=True, exist_ok=True)
     with scratch(file.parent) as folder:
         new = folder / LOG
+        facts = {name: value for name, value in run.facts.items() if value not in (None, "")}
         with new.open("w", encoding="utf-8") as log:
-            facts = {name: value for name, value in run.facts.items() if value not in (None, "")}
-            for row in ({"config": run.config, **facts}, *run.rows):
-                log.write(json.dumps(row, default=str) + "\n")
+            rows = chain([{"config": run.config, **facts}], run.rows)
+            log.writelines(json.dumps(row, default=str) + "\n" for row in rows)
         if not file.is_file() or file.read_bytes() != new.read_bytes():
             new.replace(file)
 
@@ -102,15 +98,17 @@ def _write(file: Path, run: Run) -> None:
 def _mlflow(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
     from mlflow import MlflowClient
 
-    os.environ.setdefault(
-        "MLFLOW_ALLOW_HTTP_REDIRECTS", "false"
-    )  # a server must not send the client elsewhere
+    os.environ.setdefault("MLFLOW_ALLOW_HTTP_REDIRECTS", "false")  # no server sends the client elsewhere
     client = MlflowClient(f"{scheme.partition('+')[2]}://{place['server']}")
     if place["run"]:
         runs: Iterable[Any] = [client.get_run(place["run"])]
     else:
         named = client.get_experiment_by_name(place["experiment"])
-        runs = _pages(client, named.experiment_id if named else place["experiment"])
+        experiment = named.experiment_id if named else place["experiment"]
+        pages = [client.search_runs([experiment])]
+        while token := pages[-1].token:
+            pages.append(client.search_runs([experiment], page_token=token))
+        runs = chain.from_iterable(pages)
     for run in runs:
         info, data = run.info, run.data
         metrics = [metric for metric in data.metrics if not metric.startswith(SYSTEM)]
@@ -123,14 +121,6 @@ def _mlflow(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
         if rows:
             params = {name: typed(value) for name, value in data.params.items()}
             yield Run(info.run_id, info.run_name or info.run_id, params, facts, rows)
-
-
-def _pages(client: Any, experiment: str) -> Iterator[Any]:
-    page = client.search_runs([experiment])
-    yield from page
-    while page.token:
-        page = client.search_runs([experiment], page_token=page.token)
-        yield from page
 
 
 _STATES = {"finished": "finished", "failed": "crashed", "crashed": "crashed", "killed": "killed"}
@@ -196,8 +186,7 @@ def _of_aim(repo: Any, run_hash: str) -> Run:
         steps, (values, _, times) = metric.data.items_list()
         rows += [{"step": s, "timestamp": t, name: v} for s, v, t in zip(steps, values, times, strict=True)]
     rows.sort(key=lambda row: float(row["timestamp"]))
-    config: dict[str, Any] = {}
-    params = run.get(..., {}) or {}
+    config, params = dict[str, Any](), run.get(..., {}) or {}
     for name, value in params.items():
         if not name.startswith(_AIM_OWN):
             config |= value if isinstance(value, Mapping) else {name: value}
@@ -215,27 +204,24 @@ class Client:
     words, and a function that yields the runs."""
 
     package: str
-    place: re.Pattern[str]
+    place: str
     form: str
     runs: Callable[[str, Mapping[str, str]], Iterator[Run]]
 
 
-_MLFLOW = re.compile(
-    r"(?P<server>[^#]+?)/(?:#/)?experiments/(?P<experiment>[^/]+)(?:/runs)?(?:/(?P<run>\w+))?/?"
-)
-_WANDB = re.compile(r"(?P<entity>[^/]+)/(?P<project>[^/]+)(?:/runs)?(?:/(?P<run>[^/]+))?/?")
-_SPACE = re.compile(r"(?P<server>[^/]+/[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?")
-_SERVER = re.compile(r"(?P<server>[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?")
-_AIM = re.compile(r"(?:(?P<server>[^/]+)(?:/(?P<run>[0-9a-f]+))?|(?P<path>/.+))/?")
-_FOR_ONE = "behind it for one"
-_OF_MLFLOW = f"mlflow+https://host/experiments/ID, and /runs/ID {_FOR_ONE}"
-_MLFLOW_CLIENT = Client("mlflow", _MLFLOW, _OF_MLFLOW, _mlflow)
-_TRACKIO_CLIENT = Client("trackio", _SERVER, f"trackio+https://host/project, and /run {_FOR_ONE}", _trackio)
+_MLFLOW = r"(?P<server>[^#]+?)/(?:#/)?experiments/(?P<experiment>[^/]+)(?:/runs)?(?:/(?P<run>\w+))?/?"
+_WANDB = r"(?P<entity>[^/]+)/(?P<project>[^/]+)(?:/runs)?(?:/(?P<run>[^/]+))?/?"
+_SPACE = r"(?P<server>[^/]+/[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?"
+_SERVER = r"(?P<server>[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?"
+_AIM = r"(?:(?P<server>[^/]+)(?:/(?P<run>[0-9a-f]+))?|(?P<path>/.+))/?"
+_ONE = "behind it for one"
+_OF_MLFLOW = Client("mlflow", _MLFLOW, f"mlflow+https://host/experiments/ID, and /runs/ID {_ONE}", _mlflow)
+_OF_TRACKIO = Client("trackio", _SERVER, f"trackio+https://host/project, and /run {_ONE}", _trackio)
 CLIENTS = {
-    **dict.fromkeys(("mlflow+http", "mlflow+https"), _MLFLOW_CLIENT),
-    "wandb": Client("wandb", _WANDB, f"wandb://entity/project, and /run {_FOR_ONE}", _wandb),
-    "trackio": Client("trackio", _SPACE, f"trackio://owner/space/project, and /run {_FOR_ONE}", _trackio),
-    **dict.fromkeys(("trackio+http", "trackio+https"), _TRACKIO_CLIENT),
+    **dict.fromkeys(("mlflow+http", "mlflow+https"), _OF_MLFLOW),
+    "wandb": Client("wandb", _WANDB, f"wandb://entity/project, and /run {_ONE}", _wandb),
+    "trackio": Client("trackio", _SPACE, f"trackio://owner/space/project, and /run {_ONE}", _trackio),
+    **dict.fromkeys(("trackio+http", "trackio+https"), _OF_TRACKIO),
     "aim": Client("aim", _AIM, "aim://host:port or aim:///folder", _aim),
 }
 
@@ -263,26 +249,29 @@ Index = dict[str, list[Any]]  # name: [etag, size, time, whether it was fetched]
 
 def fetch(address: str, confines: Confines | None = None) -> Path:
     """The updated mirror of an address: a file or a folder. ``confines`` say where a server may redirect to.
-    Raises LogError if the address cannot be listed or fetched, or holds too much; NothingToRead if it does
-    not exist; MissingExtra without the package that reads such addresses; UsageError if no package reads
-    them, or the address names no place."""
-    if not address.partition("://")[2].strip("/"):
+    Raises LogError if it cannot be fetched, or holds too much; NothingToRead if it does not exist;
+    MissingExtra without the package for it; UsageError if there is none, or the address names no place."""
+    scheme, _, place = address.partition("://")
+    if not place.strip("/"):
         raise UsageError(f"{address}: names no place. Remedy: go on, as in s3://bucket/run")
     address = address.rstrip("/")
     refused: list[str] = []
     # Destructors of a client that failed may raise, too: Python would print these errors.
     hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
     try:
-        if address.partition("://")[0] in CLIENTS:
+        if scheme in CLIENTS:
             return of_tracker(address, mirror_of(address))
         return _synchronised(_file_system(address, confines, refused), address)
     except ChronicleError:
         raise
     except Exception as err:  # every library has its own kinds
-        problem = _failed(address, err, refused)
+        missing = isinstance(err, FileNotFoundError) and not refused
+        failed = f"cannot be fetched ({type(err).__name__}: {str(err)[:200]})"
+        problem = "no such file or folder" if missing else next(iter(refused), failed)
     finally:
         sys.unraisablehook = hook
-    raise problem
+    remedy = "" if refused else "check address and access"
+    raise (NothingToRead if missing else LogError)(address, problem, remedy=remedy)
 
 
 def _synchronised(files: Any, address: str) -> Path:
@@ -301,7 +290,7 @@ def _synchronised(files: Any, address: str) -> Path:
         taken = [name for name, take in wanted.items() if take]
         if (total := sum(new[name][1] for name in taken)) > float(os.environ.get(LIMIT) or LIMIT_GB) * 1e9:
             remedy = f"name a folder further down, or set {LIMIT}"
-            raise LogError(address, f"holds {total / 1e9:.1f} GB of new logs. Remedy: {remedy}")
+            raise LogError(address, f"holds {total / 1e9:.1f} GB of new logs", remedy=remedy)
         for name in old.keys() - new.keys():
             places[name].unlink(missing_ok=True)
         list(threads.map(lambda name: _get(files, objects[name], places[name]), taken))
@@ -311,18 +300,8 @@ def _synchronised(files: Any, address: str) -> Path:
     return mirror
 
 
-def _failed(address: str, err: Exception, refused: list[str]) -> LogError | NothingToRead:
-    if refused:
-        return LogError(address, refused[0])
-    if isinstance(err, FileNotFoundError):
-        return NothingToRead(f"{address}: no such file or folder. Remedy: check address and access")
-    problem = f"cannot be fetched ({type(err).__name__}: {str(err)[:200]}). Remedy: check address and access"
-    return LogError(address, problem)
-
-
 def _file_system(address: str, confines: Confines | None, refused: list[str]) -> Any:
     scheme = address.partition("://")[0]
-    extra, package = EXTRAS.get(scheme, ("s3", "fsspec"))
     try:
         import fsspec
 
@@ -332,15 +311,14 @@ def _file_system(address: str, confines: Confines | None, refused: list[str]) ->
         return fsspec.filesystem(scheme)
     except (ImportError, TypeError, ValueError) as err:  # the latter two if an address alone is not enough
         if scheme in EXTRAS and isinstance(err, ImportError):
-            raise MissingExtra(f"reading {address}", extra, package) from None
+            raise MissingExtra(f"reading {address}", *EXTRAS[scheme]) from None
         known = ", ".join(f"{name}://" for name in (*EXTRAS, *CLIENTS))
         remedy = f"download it and name the files, or give an address of {known}"
-        raise UsageError(f"{address}: nothing reads {scheme}://. Remedy: {remedy}") from None
+        raise UsageError(f"{address}: nothing reads {scheme}://", remedy=remedy) from None
 
 
 def _watched(address: str, confines: Confines | None, refused: list[str]) -> Any:
-    """Ends a fetch that is redirected to a forbidden address. fsspec hides the reason, so ``refused`` gets
-    it."""
+    """Ends a fetch that is redirected to a forbidden address; ``refused`` gets why, which fsspec hides."""
     from aiohttp import TraceConfig
 
     async def redirected(session: Any, context: Any, params: Any) -> None:
@@ -366,11 +344,11 @@ def _objects(files: Any, address: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for folder, folders, objects in files.walk(root, detail=True):
         for name in [name for name in folders if name.startswith(".")]:
             del folders[name]
+        count += len(objects)
+        if count > MOST_OBJECTS:
+            remedy = "name a folder further down"
+            raise LogError(address, f"holds more than {MOST_OBJECTS:,} objects", remedy=remedy)
         for name, info in objects.items():
-            count += 1
-            if count > MOST_OBJECTS:
-                problem = f"holds more than {MOST_OBJECTS:,} objects. Remedy: name a folder further down"
-                raise LogError(address, problem)
             if name and not name.startswith("."):
                 yield f"{folder.removeprefix(root).strip('/')}/{name}".lstrip("/"), info
     if not count:
@@ -403,9 +381,13 @@ def _begin(files: Any, name: str) -> bytes:
 
 
 def _get(files: Any, info: Info, place: Path) -> None:
-    """Fetches an object to a temporary file and moves it to its place, so that a mirror holds whole
-    objects."""
-    _make_room(place)
+    """Fetches an object in one step, so that a mirror holds whole ones. What is in the way is removed."""
+    for above in reversed(place.parents):
+        if above.is_file():
+            above.unlink()
+    if place.is_dir():
+        shutil.rmtree(place)
+    place.parent.mkdir(parents=True, exist_ok=True)
     with scratch(place.parent) as folder:
         part = folder / "part"
         files.get_file(info["name"], str(part))
@@ -415,19 +397,8 @@ def _get(files: Any, info: Info, place: Path) -> None:
         part.replace(place)
 
 
-def _make_room(place: Path) -> None:
-    """Makes the folder of an object, and removes files or folders that are in the way."""
-    for folder in reversed(place.parents):
-        if folder.is_file():
-            folder.unlink()
-    if place.is_dir():
-        shutil.rmtree(place)
-    place.parent.mkdir(parents=True, exist_ok=True)
-
-
 def _places(mirror: Path, names: Iterable[str]) -> dict[str, Path]:
-    """The paths of objects in the mirror. An object with the name of a folder is renamed: no disk holds
-    both."""
+    """The paths of objects in the mirror. One with the name of a folder is renamed: no disk holds both."""
     names = list(names)
     folders = {name[:at] for name in names for at, sign in enumerate(name) if sign == "/"}
     kept = {name: f"{name}:object" if name in folders else name for name in names}
@@ -435,8 +406,7 @@ def _places(mirror: Path, names: Iterable[str]) -> dict[str, Path]:
 
 
 def _recall(memory: Path) -> Index:
-    try:
+    with suppress(OSError, ValueError, AttributeError):
         known = json.loads(memory.read_text("utf-8"))
         return {k: v for k, v in known.items() if isinstance(v, list) and len(v) == 4}
-    except (OSError, ValueError, AttributeError):
-        return {}
+    return {}

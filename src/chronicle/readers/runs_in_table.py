@@ -1,19 +1,9 @@
 """Which runs, phases and losses a table holds: by its columns, and by the name of its file.
 
 Several runs in one table are told apart by a column that names them, or by names of columns; long tables are
-made wide. Rows may say of which phase they are, in a column `mode`, `phase` or `split` with train and val:
-
-    {"mode": "train", "epoch": 1, "iter": 150, "loss": 2.5}
-    {"mode": "val", "epoch": 1, "iter": 625, "mAP": 0.2}        of OpenMMLab; `iter` counts the evaluation
-
-What was measured in an evaluation says so in its name then, and stands where the training was. So it is where
-`val.jsonl` stands beside `train.jsonl`: both may call their loss `loss`.
-
-A table in which nothing counts may hold results, a row for each configuration of a sweep or each item that
-was evaluated (`attention,copy_len,final_loss`). Its rows are no course then, and are on the axis "item".
-
-Where a table does not name its columns, the name of the file does: `val_loss.csv` holds that loss. It is only
-asked where the table is silent, and after nothing but losses: other numbers without a name may be anything.
+made wide. What a column `mode`, `phase` or `split` calls an evaluation says so in its name then, and stands
+where the training was. A table in which nothing counts may hold results, a row for each configuration or
+item, on the axis "item". Where a table does not name its columns, the name of the file does.
 """
 
 from __future__ import annotations
@@ -60,9 +50,8 @@ _RANKED = 8  # rows whose order is no chance
 _LARGEST_GRID = 10_000  # rows of a table of results
 _NUMBER_OF = re.compile(r"^(?:n|num|number_of|max)_")
 _A_WORD = re.compile(r"[^\W\d_]{2}")
-_COUNTED = re.compile(
-    r"(?i)(?<![a-z])(?:epoch|ep|step|iter|iteration|checkpoint|ckpt|batch|round|episode)s?(?![a-z])"
-)
+_COUNTING = "epoch|ep|step|iter|iteration|checkpoint|ckpt|batch|round|episode"
+_COUNTED = re.compile(rf"(?i)(?<![a-z])(?:{_COUNTING})s?(?![a-z])")
 _FLAGS = frozenset(("true", "false", "yes", "no", "none", "nan"))
 _PLACE = frozenset(("id", "idx", "index"))  # in a data set, or of a row
 # What stays as it is while one model is trained, in plain words; and numbers of items, not of processes.
@@ -87,13 +76,13 @@ def attempts_of(
     by_run = runs_of(path, columns)
     attempts, problems = list[Attempt](), list[BadLog]()
     for run, of_run in by_run.items():
+        name = ""
         if len(by_run) > 1 or _OF_RUNS in of_run:  # its own rows alone are counted
             rows = np.unique(np.concatenate([NO_COLUMN.rows, *(column.rows for column in of_run.values())]))
             of_run = {n: Column(c.values, np.searchsorted(rows, c.rows)) for n, c in of_run.items()}
-            n_rows = len(rows)
+            n_rows, name = len(rows), f"{path.name}: {run}" if run else ""
+        own = {"run": run, **(facts or {})} if run else facts
         try:
-            name = f"{path.name}: {run}" if len(by_run) > 1 else ""
-            own = {"run": run, **(facts or {})} if run else facts
             read = partial(attempt_of, path, n_rows, by_phase(of_run), name=name, facts=own, **known)
             attempts.append(_course_or_items(read, of_run, n_rows))
         except BadLog as problem:
@@ -142,8 +131,7 @@ def grid_columns(columns: Columns, n_rows: int) -> list[str]:
         begins = np.flatnonzero(steps[1:] <= steps[:-1]) + 1
         if len(begins) + 1 < FEWEST_ITEMS:
             continue
-        parts = np.split(steps, begins)
-        longest = max(parts, key=len)
+        longest = max(np.split(steps, begins), key=len)
         gaps = np.diff(longest)
         logged = longest[0] in (0, 1, *gaps[:1]) and bool((gaps == gaps[:1]).all())
         if len(longest) < _RANKED and not logged:
@@ -170,27 +158,25 @@ def item_columns(columns: Columns, n_rows: int) -> list[str]:
     numbers that come again are settings, whatever they are called."""
     if names := [name for name, column in columns.items() if _names_items(name, column, n_rows)]:
         return names
-    ranked = n_rows >= _RANKED and any(_ranks(name, column, n_rows) for name, column in columns.items())
-    return [name for name, column in columns.items() if ranked and _is_grid(column, n_rows)]
+    whole = {n: c.values for n, c in columns.items() if not c.is_text and len(c.values) == n_rows}
+    if n_rows < _RANKED or not any(_ranks(name, values) for name, values in whole.items()):
+        return []
+    return [name for name, values in whole.items() if _is_grid(values)]
 
 
-def _ranks(name: str, column: Column, n_rows: int) -> bool:
+def _ranks(name: str, values: NDArray[Any]) -> bool:
     """Whether no row is better by this column than the one before, and some are worse."""
     role = role_of(name)
-    if column.is_text or len(column.values) != n_rows or role not in (*LOSSES, *_SCORES):
-        return False
-    badness = np.asarray(column.values, float) * (1 if role in LOSSES else -1)
+    badness = values * (1.0 if role in LOSSES else -1.0)
     before, after = badness[:-1], badness[1:]  # compared, not subtracted: they may be infinite
-    return bool((after >= before).all() and 2 * np.count_nonzero(after > before) > n_rows)
+    ordered = (after >= before).all() and 2 * np.count_nonzero(after > before) > len(values)
+    return role in (*LOSSES, *_SCORES) and bool(ordered)
 
 
-def _is_grid(column: Column, n_rows: int) -> bool:
+def _is_grid(values: NDArray[Any]) -> bool:
     """Whether a column holds few whole numbers, each of which comes again after others."""
-    if column.is_text or len(column.values) != n_rows:
-        return False
-    values = np.asarray(column.values, float)
     distinct, changes = len(np.unique(values)), int(np.count_nonzero(values[1:] != values[:-1]))
-    return bool((values == np.round(values)).all()) and 1 < distinct <= min(changes, n_rows // 2)
+    return bool((values == np.round(values)).all()) and 1 < distinct <= min(changes, len(values) // 2)
 
 
 def _names_items(name: str, column: Column, n_rows: int) -> bool:
@@ -211,8 +197,7 @@ def _names_items(name: str, column: Column, n_rows: int) -> bool:
     texts = list(map(str, distinct))
     words = sum(_A_WORD.search(text) is not None for text in texts)
     counts = sum(_COUNTED.search(text) is not None for text in texts)
-    are_flags = {text.lower() for text in texts} <= _FLAGS
-    return 2 * words > len(texts) >= 2 * counts and not are_flags
+    return 2 * words > len(texts) >= 2 * counts and not {text.lower() for text in texts} <= _FLAGS
 
 
 # --- runs ---
@@ -256,8 +241,7 @@ def _results(runs: Mapping[str, Columns]) -> dict[str, Column]:
 
 
 def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
-    """The columns of text that name the metric in a long table, the whole first; of several those that
-    vary."""
+    """The columns of text that name the metric in a long table, the whole first; those that vary."""
     texts = {key: name for key, name in by_key.items() if columns[name].is_text}
     wholes = [texts[key] for key in METRIC_NAMES if key in texts]
     parts = [texts[key] for key in PART_NAMES if key in texts]
@@ -324,8 +308,7 @@ def _codes(column: Column, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
 def _parts(column: Column, codes: NDArray[np.int64], n_parts: int) -> list[Column]:
     code = codes[column.rows]
     order = np.argsort(code, kind="stable")
-    cuts = np.searchsorted(code[order], np.arange(n_parts + 1))
-    parts = (order[low:high] for low, high in pairwise(cuts))
+    parts = np.split(order, np.searchsorted(code[order], np.arange(n_parts)))[1:]  # without rows below 0
     return [Column(column.values[at], column.rows[at]) for at in parts]
 
 
@@ -344,8 +327,7 @@ def _joined(texts: Sequence[Column], n_rows: int) -> Column:
         return texts[0]
     names = np.full(n_rows, "", object)
     for column in texts:
-        parted = np.where(names[column.rows] == "", "", "/")
-        names[column.rows] += parted.astype(object) + column.values
+        names[column.rows] += np.where(names[column.rows] == "", "", "/").astype(object) + column.values
     rows = np.flatnonzero(names != "")
     return Column(names[rows], rows)
 
@@ -357,16 +339,15 @@ def by_phase(columns: Columns) -> dict[str, Column]:
     """The columns, what was measured in an evaluation in columns of its own; all as they are where no column
     of text names phases. A word that names none, as damage makes them, is kept as a phase of its own."""
     name = next((name for name, column in columns.items() if _names_phases(name, column)), None)
-    others = {key: column for key, column in columns.items() if key != name}
     if name is None:
-        return _by_keys(others)
+        return _by_keys(columns)
+    others = {key: column for key, column in columns.items() if key != name}
     words = np.array([str(word).strip().lower() for word in columns[name].values])
     rows = {word: columns[name].rows[words == word] for word in dict.fromkeys(words.tolist())}
     training = np.concatenate([rows[word] for word in rows if word in OF_TRAINING])
     evaluated = {word: of_word for word, of_word in rows.items() if word in OF_EVALUATION}
     aside = {word: of_word for word, of_word in rows.items() if word not in OF_TRAINING}
-    with_epochs = any(column_key(key) == "epoch" for key in others)
-    by_phase: dict[str, Column] = {}
+    with_epochs, by_phase = any(column_key(key) == "epoch" for key in others), dict[str, Column]()
     for key, column in others.items():
         if is_counter(key):
             in_epoch = with_epochs and column_key(key) != "epoch"
@@ -468,9 +449,8 @@ def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
 
 
 def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Column]]:
-    """Columns by run, where the name of the file alone says that they are losses; one run "" else. Where
-    several columns have names that say nothing of a part, of data or of a phase, each is that of a run: who
-    logs parts of one training says so."""
+    """Columns by run, where the name of the file alone says that they are losses; one run "" else. Of several
+    columns with names that say nothing, each is that of a run: who logs parts of one training says so."""
     if role_of(path.stem) in _SCORES:  # alone, `train` and `val` are those of a loss
         phases = OF_TRAINING | OF_EVALUATION
         columns = {f"{path.stem}/{n}" if plain(n) in phases else n: c for n, c in columns.items()}

@@ -1,8 +1,7 @@
 """Files beside a log that hold no curve, but say what was run: settings, machine, code, packages.
 
-One table, `SIDE_FILES`, says which names they have and what they hold. Such a file is never taken for a log.
-What it tells becomes facts of the attempts that it lies beside, above or below; what a log says of itself
-wins over it. Names of facts are those that readers give: `host`, `user`, `command`, `git_commit`, ...
+The table `SIDE_FILES` says which names they have and what they hold. Such a file is never taken for a log.
+What it tells becomes facts of the attempts that it lies beside, above or below, if these do not tell them.
 """
 
 from __future__ import annotations
@@ -31,17 +30,19 @@ MAX_FOLDERS = 2000
 ASIDE = (".hydra", "files")
 BY_TIME = re.compile(r"[0-9]{10}\.[0-9]+")  # `add_hparams` makes a folder named by Unix seconds
 
+_PARSERS: Mapping[str, Callable[[str], Any]] = {".json": json.loads, ".yaml": from_yaml, ".yml": from_yaml}
+
 Facts = dict[str, Scalar]
 
 
 @dataclass(frozen=True)
 class SideFile:
-    """A row of the table: patterns of the name (or folder and name), its writer, and what it tells."""
+    """A row: patterns of the name (or folder and name), its writer, what it tells in words and as facts."""
 
     names: tuple[str, ...]
     writer: str
     tells: str
-    holds: Callable[[str], Facts]
+    holds: Callable[[Any], Facts] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,15 +104,14 @@ def _folders(path: Path) -> Iterator[tuple[str, list[str]]]:
             yield str(place), os.listdir(place)
 
 
-def _read(file: Path, holds: Callable[[str], Facts]) -> Facts:
+def _read(file: Path, holds: Callable[[Any], Facts] | None) -> Facts:
     """What a file tells; {} for one that is damaged, too large or unreadable: facts are no reason to fail."""
-    try:
-        if file.stat().st_size > MAX_BYTES:
-            return {}
-        facts = holds(file.read_text("utf-8", "replace"))
-        return {name: value for name, value in facts.items() if value != ""}
-    except (OSError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
-        return {}
+    parsed = _PARSERS.get(file.suffix.lower(), str)
+    with suppress(OSError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
+        if holds and file.stat().st_size <= MAX_BYTES:
+            facts = holds(parsed(file.read_text("utf-8", "replace")))
+            return {name: value for name, value in facts.items() if value != ""}
+    return {}
 
 
 def settings(document: Any) -> Facts:
@@ -169,23 +169,17 @@ def surroundings(document: Any) -> Facts:
         facts["command"] = " ".join(map(str, [facts.get("program", ""), *arguments])).strip()[:MAX_TEXT]
     if "nodes" in facts:
         facts["nodes"] = canonical(str(facts["nodes"]))
-    facts = _with_moments(facts)
+    started, ended = facts.pop("started_at", None), facts.pop("ended", None)
+    if begun := moment(str(started)):
+        facts["started_at"] = begun
+    if how := _ENDED.get(str(ended).lower()):
+        facts["ended"] = how
     hyperparameters = _at(document, "hyperparams")
     if isinstance(hyperparameters, Mapping):  # by section; "General" is what a training connects
         general = hyperparameters.get("General", {})
         facts |= settings({**{k: v for k, v in hyperparameters.items() if k != "General"}, **general})
     packages = _at(document, "experiment/dependencies") or _at(document, "script/requirements/pip")
     return facts | listed_packages("\n".join(packages) if isinstance(packages, list) else str(packages or ""))
-
-
-def _with_moments(facts: Facts) -> Facts:
-    """The facts with the start in Unix seconds, and how it ended in the words of readers."""
-    started, ended = facts.pop("started_at", None), facts.pop("ended", None)
-    if begun := moment(str(started)):
-        facts["started_at"] = begun
-    if str(ended).lower() in _ENDED:
-        facts["ended"] = _ENDED[str(ended).lower()]
-    return facts
 
 
 def _at(document: Any, place: str) -> Any:
@@ -217,44 +211,30 @@ def listed_packages(text: str) -> Facts:
 
 def overrides(document: Any) -> Facts:
     """What a launcher changed on the command line: its list of overrides."""
-    changed = " ".join(map(str, document)) if isinstance(document, list) else ""
-    return {"overrides": clean(changed)[:MAX_TEXT]}
-
-
-def nothing(text: str) -> Facts:
-    """Of a file that tells nothing of the run that its log does not."""
-    return {}
-
-
-def _json(holds: Callable[[Any], Facts]) -> Callable[[str], Facts]:
-    return lambda text: holds(json.loads(text))
-
-
-def _yaml(holds: Callable[[Any], Facts]) -> Callable[[str], Facts]:
-    return lambda text: holds(from_yaml(text))
+    return {"overrides": clean(" ".join(map(str, document)))[:MAX_TEXT]} if isinstance(document, list) else {}
 
 
 _SETTINGS, _START = "settings", "machine, code, command, packages"
+_OF_RAY = ("experiment_state*.json", "basic-variant-state*.json", "searcher-state*.json")
 SIDE_FILES: Sequence[SideFile] = (
-    SideFile(("hparams.yaml", "hparams.yml"), "Lightning, accelerate", _SETTINGS, _yaml(settings)),
-    SideFile(("args.yaml", "opt.yaml", "hyp.yaml"), "ultralytics, timm, YOLOv5", _SETTINGS, _yaml(settings)),
-    SideFile(("config.yaml", "config.yml"), "W&B, SwanLab, LightningCLI, others", _SETTINGS, _yaml(settings)),
-    SideFile(("default_config.yaml", "accelerate_config.yaml"), "accelerate", _SETTINGS, _yaml(settings)),
-    SideFile((".hydra/config.yaml",), "Hydra", _SETTINGS, _yaml(settings)),
-    SideFile((".hydra/overrides.yaml",), "Hydra", "overrides of the command line", _yaml(overrides)),
-    SideFile((".hydra/hydra.yaml",), "Hydra", "nothing", nothing),
-    SideFile(("params.yaml",), "DVC", _SETTINGS, _yaml(settings)),
-    SideFile(("params.json", "config.json"), "Ray, Sacred, others", _SETTINGS, _json(settings)),
-    SideFile(("args.json", "hparams.json", "training_args.json"), "people", _SETTINGS, _json(settings)),
-    SideFile(("wandb-metadata.json",), "W&B", _START, _json(surroundings)),
-    SideFile(("swanlab-metadata.json",), "SwanLab", _START, _json(surroundings)),
-    SideFile(("run.json",), "Sacred", f"name, end, {_START}", _json(surroundings)),
-    SideFile(("task.json",), "ClearML", f"{_SETTINGS}, {_START}", _json(surroundings)),
+    SideFile(("hparams.yaml", "hparams.yml"), "Lightning, accelerate", _SETTINGS, settings),
+    SideFile(("args.yaml", "opt.yaml", "hyp.yaml"), "ultralytics, timm, YOLOv5", _SETTINGS, settings),
+    SideFile(("config.yaml", "config.yml"), "W&B, SwanLab, LightningCLI, others", _SETTINGS, settings),
+    SideFile(("default_config.yaml", "accelerate_config.yaml"), "accelerate", _SETTINGS, settings),
+    SideFile((".hydra/config.yaml",), "Hydra", _SETTINGS, settings),
+    SideFile((".hydra/overrides.yaml",), "Hydra", "overrides of the command line", overrides),
+    SideFile((".hydra/hydra.yaml",), "Hydra", "nothing"),
+    SideFile(("params.yaml",), "DVC", _SETTINGS, settings),
+    SideFile(("params.json", "config.json"), "Ray, Sacred, others", _SETTINGS, settings),
+    SideFile(("args.json", "hparams.json", "training_args.json"), "people", _SETTINGS, settings),
+    SideFile(("wandb-metadata.json",), "W&B", _START, surroundings),
+    SideFile(("swanlab-metadata.json",), "SwanLab", _START, surroundings),
+    SideFile(("run.json",), "Sacred", f"name, end, {_START}", surroundings),
+    SideFile(("task.json",), "ClearML", f"{_SETTINGS}, {_START}", surroundings),
     SideFile(("requirements.txt",), "W&B, SwanLab, people", "packages with a version", listed_packages),
-    SideFile(("experiment_state*.json", "basic-variant-state*.json"), "Ray", "nothing", nothing),
-    SideFile(("searcher-state*.json",), "Ray", "nothing", nothing),
-    SideFile(("wandb-summary.json", "_summary.json"), "W&B, SwanLab", "nothing", nothing),
-    SideFile(("debug-internal.log", "debug-core.log", "logs/debug.log"), "W&B", "nothing", nothing),
+    SideFile(_OF_RAY, "Ray", "nothing"),
+    SideFile(("wandb-summary.json", "_summary.json"), "W&B, SwanLab", "nothing"),
+    SideFile(("debug-internal.log", "debug-core.log", "logs/debug.log"), "W&B", "nothing"),
 )
 _BY_NAME = {name: row for row in SIDE_FILES for name in row.names if "*" not in name}
 _BY_PATTERN = [(name, row) for row in SIDE_FILES for name in row.names if "*" in name]

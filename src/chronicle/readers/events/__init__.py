@@ -1,13 +1,9 @@
 """TensorBoard event files: scalars as simple_value or tensor, with any number of tags and of values in a
-record; hyperparameters and texts as facts.
+record; hyperparameters and texts as facts. Files without a scalar (a job that died, a rank with nothing to
+write, a text log) give no attempt, or one without series, whose facts go to the others.
 
-A damaged record is skipped and counted; a file with a cut end is ``truncated``; where steps go back or
-repeat, all values are kept. Files without a scalar (a job that died, a rank with nothing to write, a text
-log) give no attempt, or one without series, whose facts go to the others.
-
-Files are read in batches, many small ones together and large ones in parts, and decoded by several threads:
-numpy lets other threads run while it works, and is fastest on tens of thousands of records. Files are not
-mapped into memory: one that shrinks meanwhile would end the process.
+Files are read in batches of tens of thousands of records, many small ones together and large ones in parts,
+by several threads. They are not mapped into memory: one that shrinks meanwhile would end the process.
 """
 
 from __future__ import annotations
@@ -19,6 +15,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import FileIO
 from itertools import chain, islice
@@ -31,21 +28,18 @@ from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Floats, Role, Series, Steps
 from chronicle.readers.events import tfrecord
 from chronicle.readers.events.scalars import MAX_TEXT, Points, Text, decode
-from chronicle.readers.events.tfrecord import Frames, Gap, fields, frames, is_event_log, last_of, messages
+from chronicle.readers.events.tfrecord import Frames, Gap, frames, is_event_log, last_of, messages
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
 from chronicle.readers.read_on import Mark, Source
-from chronicle.readers.text import Faults, Head, from_json
+from chronicle.readers.text import Faults, Head, json_or_none
 
 # Field numbers are those of plugin_data.proto (HParams) and struct.proto.
 _SESSION_START, _SESSION_END = 3, 4  # of HParamsPluginData
 _ENDED = {1: "finished", 2: "crashed"}  # of Status; 3 is running
 _EXACT = 2.0**53  # the format only has floats; whole ones up to this become integers
-_CONFIG_TAG = re.compile(
-    r"(?i)config|configuration|cfg|hparams|hyper_?param(eter)?s"
-)  # of a whole configuration
+_CONFIG_TAG = re.compile(r"(?i)config|configuration|cfg|hparams|hyper_?param(eter)?s")  # of all settings
 _SUFFIX = "/text_summary"  # PyTorch's writer adds it to tags of texts
-WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
-BATCH_BYTES = 1 << 22
+BATCH_BYTES = 1 << 21
 Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
 
 
@@ -64,8 +58,7 @@ def read(path: Path) -> list[Attempt]:
 
 
 def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSError | None]:
-    """The results of `read` for many files, in their order, but faster. Errors are yielded, not raised; None
-    stands for a file that is not an event file."""
+    """As `read` of each file, but faster. Errors are yielded, not raised; None is no event file."""
     for log in logs(paths):
         try:
             yield log.problem or (None if log.is_other else _attempts(log))
@@ -75,15 +68,14 @@ def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSEr
 
 def _attempts(log: Log) -> list[Attempt]:
     series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns().items()}
-    if not series and log.damage:
-        at, problem = min(log.damage)
-        raise BadLog(f"{log.path}@{at}", f"{problem}; and no scalar is left")
+    faults = Faults(log.path)
+    for at, problem in sorted(log.damage):
+        if not series:
+            raise BadLog(f"{log.path}@{at}", f"{problem}; and no scalar is left")
+        faults.add(problem, byte=at)
     if not series and not log.texts:
         return []
-    facts, faults = facts_of(log.texts.values()) if log.texts else {}, Faults(log.path)
-    for at, problem in sorted(log.damage):
-        faults.add(problem, byte=at)
-    listed = tuple(faults.all("more records are damaged; skipped"))
+    facts, listed = facts_of(log.texts.values()), tuple(faults.all("more records are damaged; skipped"))
     return [Attempt(log.path.name, (str(log.path),), series, facts, listed, log.truncated)]
 
 
@@ -94,24 +86,15 @@ def facts_of(texts: Iterable[Text]) -> dict[str, Scalar]:
     for text in texts:
         if len(config) >= MAX_ENTRIES:
             break
-        try:
-            if text.plugin == "text":
-                tag, value = text.tag.removesuffix(_SUFFIX), _value(text.content.decode("utf-8", "replace"))
-                config |= value if isinstance(value, dict) and _CONFIG_TAG.fullmatch(tag) else {tag: value}
-            else:
+        if text.plugin == "text":
+            tag, content = text.tag.removesuffix(_SUFFIX), text.content.decode("utf-8", "replace")
+            value = json_or_none(content) if len(content) < MAX_TEXT else None  # as trainers log arguments
+            value = value if isinstance(value, int | float | dict) else content
+            config |= value if isinstance(value, dict) and _CONFIG_TAG.fullmatch(tag) else {tag: value}
+        else:
+            with suppress(ValueError):
                 _add_session(text.content, config, facts)
-        except ValueError:
-            continue
     return {**config_facts(config), **facts}
-
-
-def _value(text: str) -> Any:
-    """The number or JSON object that a text holds, as trainers log their arguments; else the text."""
-    try:
-        value = from_json(text) if len(text) < MAX_TEXT else text
-    except (ValueError, RecursionError):
-        return text
-    return value if isinstance(value, int | float | dict) else text
 
 
 def _add_session(message: bytes, config: dict[str, Any], facts: dict[str, Scalar]) -> None:
@@ -129,15 +112,13 @@ def _add_session(message: bytes, config: dict[str, Any], facts: dict[str, Scalar
 
 def _struct_value(message: bytes) -> Scalar | None:
     """The number, text or bool in a google.protobuf.Value; None for anything else."""
-    for number, kind, value in fields(message):
-        if (number, kind) == (2, tfrecord.FIXED64):
-            (real,) = struct.unpack("<d", value)
-            return int(real) if abs(real) < _EXACT and real.is_integer() else float(real)
-        if (number, kind) == (3, tfrecord.BYTES):
-            return str(value.decode("utf-8", "replace"))
-        if (number, kind) == (4, tfrecord.VARINT):
-            return bool(value)
-    return None
+    if number := last_of(message, tfrecord.FIXED64).get(2):
+        (real,) = struct.unpack("<d", number)
+        return int(real) if abs(real) < _EXACT and real.is_integer() else float(real)
+    if (text := last_of(message, tfrecord.BYTES).get(3)) is not None:
+        return str(text.decode("utf-8", "replace"))
+    flag = last_of(message, tfrecord.VARINT).get(4)
+    return None if flag is None else bool(flag)
 
 
 @dataclass
@@ -190,20 +171,17 @@ class Batch(NamedTuple):
     frames: list[Frames]
 
 
-# A batch, and by the numbers of its pieces: the points of each tag in the order of the log; what is damaged,
-# with its place in the buffer; texts.
+# A batch, and by the numbers of its pieces: points by tag in the order of the log, damage by place, texts.
 _Decoded = tuple[Batch, list[tuple[int, str, Column]], list[tuple[int, int, str]], list[tuple[int, Text]]]
 
 
 def logs(paths: Sequence[Path]) -> Iterator[Log]:
     """The content of event files, in their order."""
     waiting: deque[Future[_Decoded]] = deque()
-    workers = n_workers()
-    batches = _batches(map(Log, paths))
+    workers, batches = n_workers(), _batches(map(Log, paths))
     first = [*islice(batches, 2)]
     if len(first) < 2:  # for a single batch, starting threads would take longer
-        for batch in first:
-            yield from _completed(_decoded(batch))
+        yield from chain.from_iterable(_completed(_decoded(batch)) for batch in first)
         return
     with ThreadPoolExecutor(workers) as threads:
         for batch in chain(first, batches):
@@ -215,10 +193,7 @@ def logs(paths: Sequence[Path]) -> Iterator[Log]:
 
 
 def n_workers() -> int:
-    """The number of decoding threads: as set in the environment, else two, or one in a worker process."""
-    setting = os.environ.get(WORKERS, "")
-    if setting.isdecimal() and int(setting):
-        return int(setting)
+    """The number of decoding threads: two, or one in a worker process."""
     process = sys.modules.get("multiprocessing.process")  # every worker process has imported it
     return 1 if process and process.parent_process() else min(2, os.cpu_count() or 1)
 
@@ -287,7 +262,7 @@ def _decoded(batch: Batch) -> _Decoded:
     damage = [(n, at - tfrecord.HEADER, "checksum of a record is wrong; skipped") for n, at in wrong]
     begin, piece = begin[right], piece[right]
     contents = decode(batch.buffer, begin, end[right])
-    no_event = [(int(piece[i]), int(begin[i]) - tfrecord.HEADER) for i in contents.broken]
+    no_event = ((int(piece[i]), int(begin[i]) - tfrecord.HEADER) for i in contents.broken)
     damage += [(*place, "record is no event; skipped") for place in no_event]
     columns = _columns(contents.points, piece[contents.points.record], list(contents.tags))
     return batch, columns, damage, [(int(piece[i]), text) for i, text in contents.texts]
@@ -316,8 +291,7 @@ def _completed(decoded: _Decoded) -> Iterator[Log]:
     for number, text in texts:
         batch.pieces[number].log.texts[text.tag] = text
     damage += [(n, at, problem) for n, part in enumerate(batch.frames) for at, problem in part.damage]
-    for number, at, problem in damage:
-        piece = batch.pieces[number]
+    for piece, at, problem in ((batch.pieces[n], at, problem) for n, at, problem in damage):
         piece.log.damage.append((at + piece.base - piece.low, problem))
     for piece, part in zip(batch.pieces, batch.frames, strict=True):
         piece.log.truncated |= part.truncated

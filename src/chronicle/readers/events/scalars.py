@@ -1,16 +1,13 @@
 """The scalars of event records, decoded field by field for many records at once.
 
-`decode` knows the layouts that all common writers produce: wall time, step, and a summary of values with a
-tag and a number (simple_value, or a tensor of one element). A record with any other layout goes to `event`,
-which is slow but parses every protobuf message. Tests compare the two. Field numbers are those of
-TensorFlow's event.proto, summary.proto and tensor.proto.
+`decode` knows the layouts that all common writers produce; any other record goes to `event`, which is slow.
+Field numbers are those of TensorFlow's event.proto, summary.proto and tensor.proto.
 """
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +17,6 @@ from chronicle.model import Floats
 from chronicle.readers.events import tfrecord
 from chronicle.readers.events.tfrecord import BYTES, U8, Ints, Mask, fields, messages, signed, varint, word
 
-CHUNK = 1 << 15  # records that are decoded at a time
 FAR = 1 << 50  # a place outside every file
 LONGEST_TAG = 128  # bytes; records with a longer one are decoded one by one
 
@@ -50,42 +46,30 @@ class Points(NamedTuple):
     value: Floats
 
 
-@dataclass
-class Decoded:
+class Decoded(NamedTuple):
     """The content of payloads: points, tags with their numbers, the numbers of payloads that are not events,
     and texts with the numbers of their payloads."""
 
     points: Points
-    tags: dict[str, int] = field(default_factory=dict)
-    broken: list[int] = field(default_factory=list)
-    texts: list[tuple[int, Text]] = field(default_factory=list)
+    tags: dict[str, int]
+    broken: list[int]
+    texts: list[tuple[int, Text]]
 
 
 def decode(buffer: U8, begin: Ints, end: Ints) -> Decoded:
     """The content of the payloads ``begin:end``, whose checksums were verified."""
-    empty = np.empty(0, np.int64)
-    decoded = Decoded(Points(empty, empty, empty, np.empty(0), np.empty(0)))
-    parts = [decoded.points]
+    tags, broken, texts = dict[str, int](), list[int](), list[tuple[int, Text]]()
     with np.errstate(invalid="ignore"):  # converting a signalling NaN would warn
-        for low in range(0, len(begin), CHUNK):
-            parts.append(_chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], low, decoded))
-    decoded.points = Points(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    return decoded
-
-
-def _chunk(buffer: U8, begin: Ints, end: Ints, low: int, decoded: Decoded) -> Points:
-    """The points of some payloads, which are numbered from ``low``."""
-    tags = decoded.tags
-    wall_time, step, at, known = _events(buffer, begin, end)
-    record, tag, value = _all_values(buffer, at, end, known, tags)
+        wall_time, step, at, known = _events(buffer, begin, end)
+        record, tag, value = _all_values(buffer, at, end, known, tags)
     odd: list[tuple[int, int, float]] = []
     for i in np.flatnonzero(~known).tolist():
         try:
-            wall_time[i], step[i], scalars, texts = event(buffer[begin[i] : end[i]].tobytes())
+            wall_time[i], step[i], scalars, own = event(buffer[begin[i] : end[i]].tobytes())
         except ValueError:
-            decoded.broken.append(low + i)
+            broken.append(i)
             continue
-        decoded.texts += [(low + i, text) for text in texts]
+        texts += [(i, text) for text in own]
         odd += [(i, tags.setdefault(name, len(tags)), number) for name, number in scalars]
     if odd:
         more = zip(*odd, strict=True)
@@ -93,7 +77,7 @@ def _chunk(buffer: U8, begin: Ints, end: Ints, low: int, decoded: Decoded) -> Po
     if np.any(record[1:] < record[:-1]):
         order = np.argsort(record, kind="stable")
         record, tag, value = record[order], tag[order], value[order]
-    return Points(record + low, tag, step[record], wall_time[record], value)
+    return Decoded(Points(record, tag, step[record], wall_time[record], value), tags, broken, texts)
 
 
 def _events(buffer: U8, begin: Ints, end: Ints) -> tuple[Floats, Ints, Ints, Mask]:
@@ -156,8 +140,7 @@ def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints
 
 
 def _tensors(buffer: U8, body: Ints) -> tuple[Floats, Ints, Mask]:
-    """The TensorProto without dimensions at each place: its number, the place after it, and whether its
-    layout is known."""
+    """The TensorProto without dimensions at each place: its number, its end, whether its layout is known."""
     size, at = _length(buffer, body + 1)
     end = at + size
     fits, dtype = _byte(buffer, at) == DTYPE, _byte(buffer, at + 1)
@@ -232,16 +215,13 @@ def _byte(buffer: U8, at: Ints) -> U8:
 MAX_TEXT = 1 << 20  # bytes; texts are not read from larger tensors
 
 # dtype of a tensor: (numpy type of tensor_content, field that holds its values one by one)
-_BFLOAT16, _HALF = 14, 19
+_BFLOAT16, _HALF = 14, 19  # 16-bit floats, which are stored as integers
 _TENSOR_DTYPES: dict[int, tuple[str, int]] = {
     1: ("<f4", 5), 2: ("<f8", 6), 3: ("<i4", 7), 4: ("u1", 7), 5: ("<i2", 7), 6: ("i1", 7), 9: ("<i8", 10),
     10: ("?", 11), _BFLOAT16: ("<u2", 13), 17: ("<u2", 7), _HALF: ("<u2", 13), 22: ("<u4", 16),
     23: ("<u8", 17),
 }  # fmt: skip
-_BITS = {_BFLOAT16: (b"\0\0", "<f"), _HALF: (b"", "<e")}  # 16-bit floats, which are stored as integers
-_FLOAT_FIELDS = {5: ("<f", 4, tfrecord.FIXED32), 6: ("<d", 8, tfrecord.FIXED64)}
-_SIGNED_FIELDS = (7, 10, 11, 13)
-_NUMBER_FIELDS = (*_FLOAT_FIELDS, *_SIGNED_FIELDS, 16, 17)
+_FLOAT_FIELDS, _UNSIGNED_FIELDS = {5: "<f4", 6: "<f8"}, (16, 17)
 
 
 class Text(NamedTuple):
@@ -269,8 +249,7 @@ def event(payload: bytes) -> tuple[float, int, list[tuple[str, float]], list[Tex
 
 
 def _summary_value(message: bytes) -> tuple[str, float | None, list[Text]]:
-    tag, plugin, scalar, content = "", "", None, b""
-    strings: list[bytes] = []
+    tag, plugin, scalar, content, strings = "", "", None, b"", list[bytes]()
     may_be_text = b"text" in message or b"hparams" in message
     for number, kind, value in fields(message):
         if (number, kind) == (1, BYTES):
@@ -291,40 +270,27 @@ def _summary_value(message: bytes) -> tuple[str, float | None, list[Text]]:
 
 def _tensor(message: bytes) -> float | None:
     """The number that a tensor of one element holds; None for any other tensor."""
-    dtype, n_elements, content = 0, 1, b""
-    cells: dict[int, list[Any]] = {}
-    for number, kind, value in fields(message):
-        if (number, kind) == (1, tfrecord.VARINT):
-            dtype = value
-        elif (number, kind) == (2, BYTES):
-            for dimension in messages(value, 2):
-                sizes = (signed(v) for n, k, v in fields(dimension) if (n, k) == (1, tfrecord.VARINT))
-                n_elements *= next(sizes, 0)
-        elif (number, kind) == (4, BYTES):
-            content = value
-        elif number in _NUMBER_FIELDS:
-            cells.setdefault(number, []).extend(_cells(number, kind, value))
-    if dtype not in _TENSOR_DTYPES or n_elements != 1:
+    last = {(number, kind): value for number, kind, value in fields(message)}
+    dtype, content, shape = (last.get(key, b"") for key in ((1, tfrecord.VARINT), (4, BYTES), (2, BYTES)))
+    if dtype not in _TENSOR_DTYPES:
         return None
-    numpy_type, number = _TENSOR_DTYPES[dtype]
-    values: Sequence[Any] = cells.get(number, [])
+    sizes = (signed(tfrecord.last_of(size, tfrecord.VARINT).get(1, 0)) for size in messages(shape, 2))
+    numpy_type, own = _TENSOR_DTYPES[dtype]
+    cells: Any = [cell for field in fields(message) if field[0] == own for cell in _cells(*field)]
     if content:
-        whole = len(content) == np.dtype(numpy_type).itemsize
-        values = np.frombuffer(content, numpy_type).tolist() if whole else []
-    if len(values) == 1 and dtype in _BITS:
-        low_bytes, code = _BITS[dtype]
-        values = struct.unpack(code, low_bytes + struct.pack("<H", values[0] & 0xFFFF))
-    return float(values[0]) if len(values) == 1 else None
+        cells = np.frombuffer(content, numpy_type)
+    if len(cells) != 1 or math.prod(sizes) != 1:
+        return None
+    if dtype == _BFLOAT16:
+        return float(np.uint32((int(cells[0]) & 0xFFFF) << 16).view(np.float32))
+    return float(np.uint16(int(cells[0]) & 0xFFFF).view(np.float16) if dtype == _HALF else cells[0])
 
 
 def _cells(number: int, kind: int, value: Any) -> list[Any]:
-    if number in _FLOAT_FIELDS:
-        code, size, unpacked = _FLOAT_FIELDS[number]
-        if kind not in (unpacked, BYTES) or len(value) % size:
-            raise ValueError("a float of odd length")
-        return [cell for (cell,) in struct.iter_unpack(code, value)]
+    if kind != tfrecord.VARINT and number in _FLOAT_FIELDS:
+        return [*np.frombuffer(value, _FLOAT_FIELDS[number])]
     cells, at = [value] if kind == tfrecord.VARINT else [], 0
     while kind == BYTES and at < len(value):
         cell, at = varint(value, at)
         cells.append(cell)
-    return [signed(cell) if number in _SIGNED_FIELDS else cell for cell in cells]
+    return [cell if number in _UNSIGNED_FIELDS else signed(cell) for cell in cells]

@@ -1,13 +1,9 @@
 """The frames of an event file (TFRecord): length (8 bytes), its checksum (4), payload, its checksum (4).
 
-Frames are not visited one by one: all places that may be the header of an event are tested at once, and only
-the gaps between chains of events, that is, other records and damage, are visited.
-
-Checksums are CRC-32C (Castagnoli et al. 1993), computed for many rows at a time and with two bytes in each
-lookup. Rows are aligned at their ends, so that rows of several lengths share one table: leading zeros do not
-change a checksum that starts from zero.
-
-The payloads are protobuf messages, read without their schema: fields by number and wire type.
+All places that may be the header of an event are tested at once; only the gaps between chains of events, that
+is, other records and damage, are visited. Checksums are CRC-32C (Castagnoli et al. 1993), computed for many
+rows at a time and with two bytes in each lookup. Rows are aligned at their ends: leading zeros do not change
+a checksum that starts from zero. Payloads are protobuf messages, read without their schema.
 """
 
 from __future__ import annotations
@@ -51,8 +47,7 @@ class Gap(NamedTuple):
 @dataclass
 class Frames:
     """Payloads ``begin:end`` in the order of the file, and its ``damage``: (byte, problem). In a part of a
-    file, ``stop`` is the place from which on the next part is needed; a ``gap`` that may go on there is
-    passed on to the next part."""
+    file, the next one is read from ``stop`` on, with the ``gap`` that may go on there."""
 
     begin: Ints
     end: Ints
@@ -63,15 +58,17 @@ class Frames:
 
 
 def is_event_log(buffer: U8 | bytes) -> bool:
-    """Whether the first record is an event, or the file has an event version near its start (if the first
-    record is damaged) and is not an archive."""
+    """Whether the first record is an event, or names an event version although damaged, and no archive."""
     start = bytes(buffer[:64])
     if b"brain.Event:" in start:
         return not begins_archive(start)
     if len(start) <= HEADER:
         return False
-    (checksum,) = struct.unpack("<I", start[8:HEADER])
-    return start[HEADER] == FIRST_BYTE and masked_crc(start[:8]) == checksum
+    return start[HEADER] == FIRST_BYTE and _is_header(*struct.unpack("<QI", start[:HEADER]))
+
+
+def _is_header(length: int, checksum: int) -> bool:
+    return bool(masked_crcs_of_words(np.array([length], np.uint64))[0] == checksum)
 
 
 def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
@@ -88,8 +85,7 @@ def frames(
 ) -> list[Frames]:
     """The frames of files, or of parts of them, in a buffer, that end at ``stops``. After damage, reading
     goes on at the next header with a correct checksum. If a part is not the ``last`` one, ``follow`` bytes
-    follow, and incomplete frames are left to the next part; ``gap`` is the gap at the end of the part
-    before."""
+    follow, and incomplete frames are left to the next part, to which the ``gap`` at the end is passed on."""
     head, after, cut = _headers(buffer, np.array(stops, np.int64), follow)
     bounds = np.searchsorted(head, [0, *stops])
     result = []
@@ -140,7 +136,9 @@ class _Part(NamedTuple):
                 begins.append(head[events])
                 ends.append(after[events])
             elif (end := None if gap else self._end_of_odd(at, known, damage)) is None:
-                to = known if self.last or known < high else self._unseen(at)
+                cut = self.cut[np.searchsorted(self.cut, at) :][:1].tolist()
+                unseen = max(at, min([high - HEADER - FOOTER, *cut]))  # the next part searches on from here
+                to = known if self.last or known < high else unseen
                 begin, is_zero = gap or (at, True)
                 gap = Gap(begin, is_zero and not self.buffer[at:to].any())
                 waits, at = to == at or (not self.last and known == high), to
@@ -168,18 +166,13 @@ class _Part(NamedTuple):
         length, check = struct.unpack("<QI", self.buffer[at : at + HEADER].tobytes())
         end = int(at + HEADER + length + FOOTER)
         may_follow = not self.last and self.high < end <= self.high + self.follow
-        if masked_crc(self.buffer[at : at + 8].tobytes()) == check:
+        if _is_header(length, check):
             return at if may_follow else end
         # The length may be right although its checksum is wrong: then the payload has a correct checksum.
         if end <= known and intact(self.buffer, np.array([at + HEADER]), np.array([end - FOOTER]))[0]:
             damage.append((at, "checksum of the length is wrong; the record is whole and kept"))
             return end
         return at if may_follow and known == self.high else None
-
-    def _unseen(self, at: int) -> int:
-        """The place from which on the next part must search for events again."""
-        cut: list[int] = self.cut[np.searchsorted(self.cut, at) :][:1].tolist()
-        return max(at, min([self.high - HEADER - FOOTER, *cut]))
 
 
 def _closed(gap: Gap | None, at: int) -> Damage:
@@ -191,33 +184,18 @@ def intact(buffer: U8, begin: Ints, end: Ints) -> Mask:
     return np.asarray(masked_crcs(buffer, begin, end) == word(buffer, end, "<u4"))
 
 
-def masked(crc: Any) -> Any:
-    """A checksum as it is stored in a TFRecord (TensorFlow's `crc32c::Mask`)."""
-    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def masked_crc(data: bytes) -> int:
-    """Masked CRC-32C of one byte string, byte by byte: slow, for a few short strings."""
-    table = _bytes_table().tolist()
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-    return int(masked(crc ^ 0xFFFFFFFF))
-
-
 def masked_crcs(buffer: U8, begin: Ints, end: Ints) -> U32:
     """Masked CRC-32C of ``buffer[begin[i]:end[i]]`` for every i."""
     result = np.zeros(len(begin), np.uint32)
     length = end - begin
     wide = NARROWEST << np.ceil(np.log2(np.maximum(1, length / NARROWEST))).astype(np.int64)
     widths = np.where(length <= SEGMENT, np.maximum(1, -(-length // NARROWEST)) * NARROWEST, wide)
-    early, short = end < widths, end - begin < 4
+    early = end < widths
     if early.any():  # at the start of the buffer there is no room for leading zeros
         room = int(widths[early].max())
         buffer_with_room = np.concatenate([np.zeros(room, np.uint8), buffer[: end[early].max()]])
         result[early] = masked_crcs(buffer_with_room, begin[early] + room, end[early] + room)
-    result[short] = [masked_crc(buffer[begin[i] : end[i]].tobytes()) for i in np.flatnonzero(short)]
-    widths[early | short] = 0
+        widths[early] = 0
     for width in np.unique(widths[widths > 0]).tolist():
         at, n_rows = np.flatnonzero(widths == width), max(1, ROWS_BYTES // width)
         for part in np.split(at, range(n_rows, len(at), n_rows)):
@@ -227,8 +205,8 @@ def masked_crcs(buffer: U8, begin: Ints, end: Ints) -> U32:
 
 def masked_crcs_of_words(words: NDArray[np.uint64]) -> U32:
     """Masked CRC-32C of each 64-bit number (the lengths of frames), stored with its lowest byte first."""
-    rows = (words ^ np.uint64(0xFFFFFFFF)).astype("<u8").view(np.uint8).reshape(-1, 8)
-    return _finished(_plain_rows(rows))
+    rows = words.astype("<u8").view(np.uint8).reshape(-1, 8)
+    return _masked(_checksums(rows) ^ _of_inversion()[8])
 
 
 def _masked_rows(buffer: U8, begin: Ints, end: Ints, width: int) -> U32:
@@ -239,97 +217,85 @@ def _masked_rows(buffer: U8, begin: Ints, end: Ints, width: int) -> U32:
         words = rows.view("<u8")
         for column in range(-(-int(pad.max()) // 8)):
             words[:, column] &= _HIGH_BYTES[np.maximum(np.minimum(pad - 8 * column, 8), 0)]
-        return _finished(_plain_rows(rows) ^ _of_inversion()[end - begin])
+        return _masked(_checksums(rows) ^ _of_inversion()[end - begin])
     rows[np.arange(width) < pad[:, None]] = 0
     for k in range(4):
         rows[np.arange(len(rows)), pad + k] ^= 0xFF
-    return _finished(_folded_rows(rows))
+    return _masked(_checksums(rows))
 
 
-def _finished(state: U32) -> U32:
-    return np.asarray(masked(~state), np.uint32)
+def _masked(state: U32) -> U32:
+    """Checksums as they are stored in a TFRecord (TensorFlow's `crc32c::Mask`)."""
+    crc = ~state
+    return np.asarray(((crc >> 15) | (crc << 17)) + np.uint32(0xA282EAD8), np.uint32)
 
 
-def _plain_rows(rows: U8) -> U32:
-    """The checksum of each row (of an even number of bytes), from zero and without inversions."""
-    table, words = _words_table(), rows.view("<u2")
-    state = np.zeros(len(rows), np.uint32)
+def _checksums(rows: U8) -> U32:
+    """The checksum of each row (of an even number of bytes), from zero and without inversions. Long rows are
+    cut into SEGMENTs, whose checksums are combined in pairs."""
+    table, span = _words_table(), min(SEGMENT, rows.shape[1])
+    words = rows.reshape(-1, span).view("<u2")
+    state = np.zeros(len(words), np.uint32)
     for column in range(words.shape[1]):
         state = table.take((state ^ words[:, column]) & 0xFFFF) ^ (state >> 16)
-    return state
-
-
-def _folded_rows(rows: U8) -> U32:
-    """As `_plain_rows` for long rows: cuts them into SEGMENTs and combines the checksums in pairs."""
-    state = _plain_rows(rows.reshape(-1, SEGMENT)).reshape(len(rows), -1)
-    span = SEGMENT
-    while state.shape[1] > 1:
-        state = _after_zeros(state[:, 0::2], span) ^ state[:, 1::2]
+    while len(state) > len(rows):
+        state = _after_zeros(state[0::2], span) ^ state[1::2]
         span *= 2
-    return state[:, 0]
+    return state
 
 
 def _after_zeros(state: U32, n_bytes: int) -> U32:
     """The checksum after ``n_bytes`` more zero bytes. It is linear: one table for each byte of the state."""
-    tables = _zeros_tables(n_bytes)
-    parts = [tables[k].take((state >> (8 * k)) & 0xFF) for k in range(4)]
+    parts = [table.take((state >> (8 * k)) & 0xFF) for k, table in enumerate(_zeros_tables(n_bytes))]
     return np.asarray(parts[0] ^ parts[1] ^ parts[2] ^ parts[3], np.uint32)
 
 
 @lru_cache(maxsize=64)
 def _zeros_tables(n_bytes: int) -> U32:
-    if n_bytes > SEGMENT:
-        half = _zeros_tables(n_bytes // 2)
-        return np.stack([_after_zeros(half[k], n_bytes // 2) for k in range(4)])
-    state = np.arange(256, dtype=np.uint32)[None, :] << (8 * np.arange(4, dtype=np.uint32)[:, None])
-    rows = np.zeros((4 * 256, n_bytes), np.uint8)
-    rows[:, :4] = state.reshape(-1, 1).view(np.uint8).reshape(-1, 4)
-    return _plain_rows(rows).reshape(4, 256)
+    if n_bytes > 1:  # a power of two
+        return np.stack([_after_zeros(table, n_bytes // 2) for table in _zeros_tables(n_bytes // 2)])
+    places = 8 * np.arange(4, dtype=np.uint32)
+    return _after_bits(np.arange(256, dtype=np.uint32) << places[:, None], 8)
 
 
 @lru_cache(maxsize=1)
 def _of_inversion() -> U32:
-    """By length: what the inversion of the first four bytes adds to a checksum, which is linear."""
-    rows = np.zeros((SEGMENT + 1, SEGMENT), np.uint8)
-    for length in range(4, SEGMENT + 1):
-        rows[length, SEGMENT - length : SEGMENT - length + 4] = 0xFF
-    return _plain_rows(rows)
-
-
-@lru_cache(maxsize=1)
-def _bytes_table() -> U32:
-    state = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        state = np.asarray((state >> 1) ^ (state & 1) * np.uint32(POLYNOMIAL), np.uint32)
-    return state
+    """By length: what the inversion of the start adds to a checksum, which is linear."""
+    table, states = _zeros_tables(1)[0].tolist(), [0xFFFFFFFF]
+    for _ in range(SEGMENT):
+        states.append(table[states[-1] & 0xFF] ^ (states[-1] >> 8))
+    return np.array(states, np.uint32)
 
 
 @lru_cache(maxsize=1)
 def _words_table() -> U32:
-    table, word = _bytes_table(), np.arange(1 << 16, dtype=np.uint32)
-    first = table[word & 0xFF] ^ (word >> 8)
-    return np.asarray(table[first & 0xFF] ^ (first >> 8), np.uint32)
+    return _after_bits(np.arange(1 << 16, dtype=np.uint32), 16)
+
+
+def _after_bits(state: U32, n_bits: int) -> U32:
+    """The checksum after ``n_bits`` more zero bits."""
+    for _ in range(n_bits):
+        state = np.asarray((state >> 1) ^ (state & 1) * np.uint32(POLYNOMIAL), np.uint32)
+    return state
 
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
-    """(number, wire type, value) of each field; a value is an int for varints, else bytes. Raises
-    ValueError."""
+    """(number, wire type, value) of each field: an int for varints, else bytes. Raises ValueError."""
     at, end = 0, len(message)
     while at < end:
-        key, at = varint(message, at)
+        key, at = (message[at], at + 1) if message[at] < 0x80 else varint(message, at)
         number, kind = key >> 3, key & 7
         if kind == VARINT:
             value, at = varint(message, at)
             yield number, kind, value
             continue
         if kind == BYTES:
-            size, at = varint(message, at)
-        elif kind in (FIXED64, FIXED32):
-            size = 8 if kind == FIXED64 else 4
-        else:
+            short = at < end and message[at] < 0x80
+            size, at = (message[at], at + 1) if short else varint(message, at)
+        elif (size := {FIXED64: 8, FIXED32: 4}.get(kind, -1)) < 0:
             raise ValueError(f"wire type {kind}")
         if at + size > end:
             raise ValueError("a field is longer than its message")
@@ -344,10 +310,10 @@ def varint(message: bytes, at: int) -> tuple[int, int]:
         if at >= len(message):
             break
         byte = message[at]
-        value |= (byte & 0x7F) << shift
         at += 1
         if byte < 0x80:
-            return value & 0xFFFFFFFFFFFFFFFF, at
+            return (value | byte << shift) & 0xFFFFFFFFFFFFFFFF, at
+        value |= (byte & 0x7F) << shift
     raise ValueError("a varint without end")
 
 
@@ -370,8 +336,3 @@ def texts(message: bytes, names: Mapping[int, str]) -> dict[str, str]:
     """The non-empty text fields of a message, by the names given to their numbers."""
     named = ((names[n], v) for n, kind, v in fields(message) if kind == BYTES and n in names and v)
     return {name: clean(value.decode("utf-8", "backslashreplace")) for name, value in named}
-
-
-def numbers(message: bytes, names: Mapping[int, str]) -> dict[str, int]:
-    """The whole-number fields of a message, by the names given to their numbers."""
-    return {names[n]: signed(value) for n, value in last_of(message, VARINT).items() if n in names}

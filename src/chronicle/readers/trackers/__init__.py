@@ -1,5 +1,4 @@
-"""What the stores of trackers have in common: names of runs, a counter of calls as the axis, rows that are
-summaries, runs whose points come one by one (`PointLog`), and SQLite databases.
+"""What the stores of trackers have in common.
 
 A database may be hostile: its schema may hold views, triggers, virtual tables and generated columns that
 compute, and its pages may refer to each other in circles. Only plain columns of plain tables are read, each
@@ -15,7 +14,7 @@ import sqlite3
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -40,22 +39,18 @@ NOTHING = "no run logged a metric. Remedy: name the store that the training wrot
 
 
 def names_of(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
-    """A distinct name for each (id, name) of a run: its name, with a part of the id if runs share the
-    name."""
+    """A distinct name for each (id, name) of a run: its name, with a part of the id if runs share it."""
     distinct = list(dict.fromkeys(runs))
     shared = Counter(name for _, name in distinct)
-    parts = {key: "" if shared[key[1]] == 1 else f" {str(key[0])[:8]}" for key in distinct}
-    return {(run_id, name): f"{name}{part}" for (run_id, name), part in parts.items()}
+    return {(i, name): str(name) if shared[name] == 1 else f"{name} {str(i)[:8]}" for i, name in distinct}
 
 
 def only_file(folder: Path, pattern: str, identify: Callable[[Head], bool]) -> Path | None:
-    """The only file of a folder that matches ``pattern``, if it has the format: the folder is then a
-    launch."""
-    try:
+    """The only file of a folder that matches ``pattern``, if it has the format: the folder is a launch."""
+    with suppress(OSError):
         files = [file for file in folder.glob(pattern) if file.is_file()]
         return files[0] if len(files) == 1 and identify(Head.of(files[0])) else None
-    except OSError:
-        return None
+    return None
 
 
 def read_launch(folder: Path, file: Path | None, read: Callable[[Path], list[Attempt]]) -> list[Attempt]:
@@ -66,41 +61,30 @@ def read_launch(folder: Path, file: Path | None, read: Callable[[Path], list[Att
 
 
 def attempt_of_calls(
-    path: Path,
-    n_rows: int,
-    columns: Mapping[str, Column],
-    counter: str,
-    *,
-    facts: Mapping[str, Any],
-    declared: Collection[str] = (),
-    **known: Any,
+    path: Path, n_rows: int, columns: Mapping[str, Column], declared: Collection[str] = (), **known: Any
 ) -> Attempt:
-    """An attempt from rows that are calls of a tracker, which its ``counter`` counts independently of the
-    trainer. The axis is chosen as for any table, among columns with values in half of the rows and with
-    ``declared`` step metrics first; without one it is the counter. ``known`` is passed to `attempt_of`."""
-    half = len(columns[counter].rows) / 2
+    """An attempt from rows that are calls of a tracker, which `_step` counts independently of the trainer.
+    The axis is chosen as for any table, among columns with values in half of the rows and with ``declared``
+    step metrics first; without one it is `_step`. ``known`` is passed to `attempt_of`."""
+    half = len(columns["_step"].rows) / 2
     filled = {name: c for name, c in columns.items() if not c.is_text and len(c.rows) >= half}
     axis = axis_by_name({n: c for n, c in filled.items() if counted_by(n) in ("", "step")}, declared)
-    others = {name: column for name, column in columns.items() if name not in (counter, axis.name, AXIS)}
-    facts = {"step_counter": axis.counter, **facts} if axis.counter else facts
-    on_axis = {AXIS: axis.column or columns[counter], **others}
-    return without_summary(attempt_of(path, n_rows, on_axis, facts=facts, **known))
+    others = {name: column for name, column in columns.items() if name not in ("_step", axis.name, AXIS)}
+    if axis.counter:
+        known["facts"] = {"step_counter": axis.counter, **known["facts"]}
+    on_axis = {AXIS: axis.column or columns["_step"], **others}
+    return without_summary(attempt_of(path, n_rows, on_axis, **known))
 
 
 def without_summary(attempt: Attempt) -> Attempt:
-    """The attempt with the series that were only logged together with a `train_runtime`, such as the mean
-    loss of the training, moved to the fact "summary"."""
-    moments: set[tuple[int, float]] = set()
-    for name, series in attempt.series.items():
-        if name.endswith(CLOSING):
-            moments |= _moments(series)
-    summaries = {
-        n: s for n, s in attempt.series.items() if 0 < len(s) <= len(moments) and _moments(s) <= moments
-    }
-    if not summaries or len(summaries) == len(attempt.series):
+    """The attempt with what was only logged together with a `train_runtime` in the fact "summary"."""
+    closing = (_moments(series) for name, series in attempt.series.items() if name.endswith(CLOSING))
+    moments = set[tuple[int, float]]().union(*closing)
+    short = [name for name, s in attempt.series.items() if 0 < len(s) <= len(moments)]
+    kept = {n: s for n, s in attempt.series.items() if n not in short or _moments(s) - moments}
+    if not kept or len(kept) == len(attempt.series):
         return attempt
-    kept = {name: s for name, s in attempt.series.items() if name not in summaries}
-    summary = {name: float(s.values[-1]) for name, s in summaries.items()}
+    summary = {name: float(s.values[-1]) for name, s in attempt.series.items() if name not in kept}
     return replace(attempt, series=kept, facts={**attempt.facts, "summary": summary})
 
 
@@ -112,8 +96,7 @@ def _moments(series: Series) -> set[tuple[int, float]]:
 @dataclass
 class PointLog:
     """A run under construction: its facts, its parameters, and its metrics point by point. Metrics whose
-    names begin with ``system`` are left out: the tracker measures them on the machine, with a step of their
-    own."""
+    names begin with ``system`` are left out: the tracker measures them on the machine."""
 
     facts: dict[str, Any]
     system: str
@@ -199,7 +182,7 @@ class Store:
 
     def rows(self, table: str, wanted: Sequence[str], *, strict: bool = False) -> Iterator[tuple[Any, ...]]:
         """The ``wanted`` columns of all rows, in the order of the table; None for a missing column. At damage
-        the rows end with a fault; if ``strict``, BadLog is raised."""
+        the rows end with a fault; if ``strict``, `opened` raises BadLog."""
         has = self.tables.get(table)
         if not has:
             return
@@ -209,7 +192,7 @@ class Store:
             yield from self.rows_within(f"SELECT {select} FROM {_quoted(table)} NOT INDEXED", room)
         except _DAMAGE as err:
             if strict:
-                raise _bad(self.path, err) from err
+                raise
             problem = f"table {table!r} is damaged ({_reason(err)}); the rows before that are kept"
             self.faults.append(Fault(Place(str(self.path)), problem))
 
@@ -233,37 +216,29 @@ class Store:
 def opened(path: Path) -> Iterator[Store]:
     """The database, read-only; a copy if a `-wal` file must be merged. Raises BadLog if it is damaged."""
     wal = path.with_name(path.name + "-wal")
+    has_wal, page_bytes = wal.is_file() and wal.stat().st_size, _page_bytes_if_cut(path)
     with ExitStack() as stack:
-        file, mode = path, "mode=ro&immutable=1"
-        if wal.is_file() and wal.stat().st_size:
-            file, mode = stack.enter_context(scratch()) / "copy", "mode=rw"
-            shutil.copyfile(path, file)
-            shutil.copyfile(wal, file.with_name("copy-wal"))
-        elif page_bytes := _page_bytes_if_cut(path):  # SQLite would read the missing part of a page as zeros
+        file, mode = path, "mode=rw" if has_wal else "mode=ro&immutable=1"
+        if has_wal or page_bytes:
             file = stack.enter_context(scratch()) / "copy"
             shutil.copyfile(path, file)
+        if has_wal:
+            shutil.copyfile(wal, file.with_name("copy-wal"))
+        elif page_bytes:  # SQLite would read the missing part of a page as zeros
             os.truncate(file, path.stat().st_size // page_bytes * page_bytes)
         try:
-            connection = stack.enter_context(closing(_connected(file, mode)))
-            store = _store(path, connection)
+            yield _store(path, stack.enter_context(closing(_connected(file, mode))))
         except _DAMAGE as err:
-            raise _bad(path, err) from err
-        yield store
+            problem = f"is a damaged database ({_reason(err)}). Remedy: restore it from a copy"
+            raise BadLog(str(path), problem) from err
 
 
 def tables_of(path: Path) -> dict[str, tuple[str, ...]]:
     """The columns of each plain table of an SQLite file; {} for any other file, or a damaged one."""
-    if not Head.of(path).start.startswith(MAGIC):
-        return {}
-    try:
-        with opened(path) as store:
+    if Head.of(path).start.startswith(MAGIC):
+        with suppress(BadLog), opened(path) as store:
             return store.tables
-    except BadLog:
-        return {}
-
-
-def _bad(path: Path, err: Exception) -> BadLog:
-    return BadLog(str(path), f"is a damaged database ({_reason(err)}). Remedy: restore it from a copy")
+    return {}
 
 
 def _reason(err: Exception) -> str:

@@ -1,16 +1,17 @@
 """MLflow: its file store (`mlruns/<experiment>/<run>/`) and its SQLite store (`mlflow.db`, `mlruns.db`).
 
 A database holds many runs: each becomes an attempt with the fact "run". A run in the file store has a
-meta.yaml and a file for each metric, parameter and tag; slashes in their names make subfolders. The package
-mlflow is not needed.
+meta.yaml and a file for each metric, parameter and tag; slashes in their names make subfolders.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.text import Head, Lines, clean
 from chronicle.readers.trackers import NOTHING, PointLog, Store, names_of, opened, seconds, tables_of, typed
 
-LARGEST = 1.7976931348623157e308  # stands for infinity in the database
+_INFINITE = {sign * sys.float_info.max: sign * math.inf for sign in (1, -1)}  # as the database stores it
 MAX_FILES = 10_000  # metrics, parameters or tags of one run
 MAX_TEXT = 1000
 SYSTEM = "system/"  # metrics of the machine, which MLflow logs with a step of their own
@@ -60,13 +61,14 @@ def read(path: Path) -> list[Attempt]:
         columns = ("run_uuid", "key", "step", "value", "timestamp", "is_nan")
         for uuid, key, step, value, time_ms, is_nan in store.rows("metrics", columns):
             if uuid in by_id:
-                by_id[uuid].point(str(key), step, _value(value, is_nan), seconds(time_ms))
+                value = math.nan if is_nan else _INFINITE.get(value, value)
+                by_id[uuid].point(str(key), step, value, seconds(time_ms))
         for uuid, key, value in store.rows("params", ("run_uuid", "key", "value")):
             if uuid in by_id:
                 by_id[uuid].params[str(key)] = typed(str(value))
         logged = [run for run in by_id.values() if any(points[0] for points in run.metrics.values())]
-        named = [(run, f"{path.name}: {run.facts['run']}") for run in logged]
-        attempts = [run.attempt(path, name, store.faults, bool(store.faults)) for run, name in named]
+        name, known = path.name, (store.faults, bool(store.faults))
+        attempts = [run.attempt(path, f"{name}: {run.facts['run']}", *known) for run in logged]
     if not attempts:
         raise BadLog(str(path), NOTHING)
     return attempts
@@ -82,10 +84,11 @@ def read_folder(path: Path) -> list[Attempt]:
     meta, tags = _meta(path), dict(_texts(path / "tags"))
     facts = {"run": meta.get("run_id") or meta.get("run_uuid", "")}
     facts |= about({**meta, "name": meta.get("run_name", "")}, tags)
-    if experiment := _meta(path.parent).get("name"):
-        facts["experiment"] = experiment
-    if datasets := listed(_datasets_of_folder(path)):
-        facts["dataset"] = datasets
+    inputs = [_meta(file.parent) for name, file in _files(path / "inputs") if name.endswith("meta.yaml")]
+    sources = (_meta(path.parent / "datasets" / Path(used.get("source_id", "")).name) for used in inputs)
+    used = listed((dataset.get("name", ""), dataset.get("digest", "")) for dataset in sources)
+    own = {"experiment": _meta(path.parent).get("name"), "dataset": used}
+    facts |= {name: value for name, value in own.items() if value}
     run, faults, truncated = PointLog(facts, SYSTEM), list[Fault](), False
     run.params |= {key: typed(text) for key, text in _texts(path / "params")}
     for name, file in _files(path / "metrics"):
@@ -120,14 +123,11 @@ def _runs(store: Store) -> dict[str, PointLog]:
         row = dict(zip(_RUN, cells, strict=True))
         if row["lifecycle_stage"] == "deleted":
             continue
-        run = {"name": str(row["run_uuid"]), **about(row, tags.get(row["run_uuid"], {}))}
-        if row["experiment_id"] in experiments:
-            run["experiment"] = str(experiments[row["experiment_id"]])
-        if row["source_version"]:
-            run["git_commit"] = str(row["source_version"])
-        if used := listed(datasets.get(str(row["run_uuid"]), ())):
-            run["dataset"] = used
-        facts[str(row["run_uuid"])] = run
+        uuid, of_experiment = str(row["run_uuid"]), experiments.get(row["experiment_id"])
+        told = {"experiment": of_experiment, "git_commit": row["source_version"]}
+        told["dataset"] = listed(datasets.get(uuid, ()))
+        own = {name: str(value) for name, value in told.items() if value}
+        facts[uuid] = {"name": uuid, **about(row, tags.get(row["run_uuid"], {})), **own}
     names = names_of((uuid, run["name"]) for uuid, run in facts.items())
     return {uuid: PointLog({"run": names[uuid, run["name"]], **run}, SYSTEM) for uuid, run in facts.items()}
 
@@ -143,25 +143,10 @@ def _datasets_of(store: Store) -> dict[str, list[tuple[Any, Any]]]:
     return by_run
 
 
-def _datasets_of_folder(run: Path) -> Iterator[tuple[str, str]]:
-    """(name, digest) of the inputs of a run in the file store; the data sets are next to the run's folder."""
-    for name, file in _files(run / "inputs"):
-        if name.endswith("meta.yaml"):
-            source = _meta(file.parent).get("source_id", "")
-            dataset = _meta(run.parent / "datasets" / Path(source).name)
-            yield dataset.get("name", ""), dataset.get("digest", "")
-
-
 def listed(datasets: Iterable[tuple[Any, Any]]) -> str:
     """The distinct data sets in one text: name (digest)."""
     named = dict.fromkeys(f"{name} ({digest})" if digest else str(name) for name, digest in datasets if name)
     return clean(", ".join(named))[:MAX_TEXT]
-
-
-def _value(value: Any, is_nan: Any) -> Any:
-    if is_nan:
-        return math.nan
-    return math.copysign(math.inf, value) if isinstance(value, float) and abs(value) == LARGEST else value
 
 
 def _meta(folder: Path) -> dict[str, str]:
@@ -175,8 +160,7 @@ def _meta(folder: Path) -> dict[str, str]:
 
 
 def _read_metric(run: PointLog, name: str, file: Path) -> bool:
-    """Adds all complete lines (`milliseconds value step`); returns whether the last is cut. Raises
-    OSError."""
+    """Adds all complete lines (`milliseconds value step`); whether the last is cut. Raises OSError."""
     lines = Lines(file)
     for line in lines:
         cells = line.split()
@@ -197,13 +181,7 @@ def _texts(folder: Path) -> Iterator[tuple[str, str]]:
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
     """(name, file) of all regular files below a folder, sorted by path; links are not followed."""
-    n_files = 0
-    for parent, folders, files in os.walk(folder):
-        folders.sort()
-        for file in sorted(files):
-            path = Path(parent, file)
-            n_files += 1
-            if n_files > MAX_FILES:
-                return
-            if not path.is_symlink() and path.is_file():
-                yield clean(path.relative_to(folder).as_posix()), path
+    files = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
+    for path in sorted(islice(files, MAX_FILES), key=lambda path: (path.parent, path.name)):
+        if not path.is_symlink() and path.is_file():
+            yield clean(path.relative_to(folder).as_posix()), path

@@ -1,9 +1,7 @@
 """The files in which clients of trackers store a run without a server, as rows of one table.
 
-Each file is a sequence of messages: points, parameters, facts of the run. They differ only in their encoding:
-JSON lines (Neptune, ClearML, and Comet, which zips them), protobuf in LevelDB's log format (SwanLab) or in an
-SQLite database (Neptune's newer client), whole documents (Sacred, CatBoost). The clients' packages are not
-needed.
+Each file is a sequence of messages (points, parameters, facts of the run) in JSON lines, in protobuf, in a
+database, or in a whole document.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from chronicle.readers.hyperparameters import as_float
 from chronicle.readers.json_lines import whole_document
 from chronicle.readers.text import Faults, Head, clean, json_or_none, most_unpacked, too_large
 from chronicle.readers.trackers import PointLog, only_file, opened, read_launch, seconds, tables_of, typed
-from chronicle.readers.trackers.wandb import Frames, seconds_of
+from chronicle.readers.trackers.wandb import faults_of_records, seconds_of
 
 LONGEST = 1 << 24  # characters of a message
 
@@ -69,36 +67,32 @@ class Offline:
             return ""  # for most logs, without access to the file system
         folder = path if path.is_dir() else path.parent
         name = self.key.fullmatch(folder.name if self.file else path.name)
-        return name["key"] if name and (not self.file or self._file(folder)) else ""
-
-    def _file(self, folder: Path) -> Path | None:
-        return only_file(folder, self.file, self.identify)
+        return name["key"] if name and (not self.file or only_file(folder, self.file, self.identify)) else ""
 
 
 class OfflineFolder(Offline):
     """The format of a client that stores each launch in a folder."""
 
     def identify_folder(self, path: Path) -> bool:
-        return self._file(path) is not None
+        return only_file(path, self.file, self.identify) is not None
 
     def read_folder(self, path: Path) -> list[Attempt]:
-        return read_launch(path, self._file(path), self.read)
+        return read_launch(path, only_file(path, self.file, self.identify), self.read)
 
 
 def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:
     """Calls ``take`` with each object on a line, or in a list on it; returns whether the last line is cut."""
-    number = 0
-    while line := file.readline(LONGEST):
-        number += 1
-        content = json_or_none(line)
-        messages = content if isinstance(content, list) else [content]
-        if messages and all(isinstance(message, dict) for message in messages):
-            for message in messages:
-                take(message)
-        elif not line.endswith(b"\n") and len(line) < LONGEST:
-            return True
-        elif messages:
-            faults.add("message is no JSON object; skipped", line=number)
+    with file:
+        for number, line in enumerate(iter(partial(file.readline, LONGEST), b""), 1):
+            content = json_or_none(line)
+            messages = content if isinstance(content, list) else [content]
+            if messages and all(isinstance(message, dict) for message in messages):
+                for message in messages:
+                    take(message)
+            elif not line.endswith(b"\n") and len(line) < LONGEST:
+                return True
+            elif messages:
+                faults.add("message is no JSON object; skipped", line=number)
     return False
 
 
@@ -111,15 +105,13 @@ def _list(value: Any) -> list[Any]:
 
 
 # --- Neptune: {"obj": {"type": "LogFloats", "path": ["train", "loss"], "values": [...]}, ...} ---
-
 _NEPTUNE_FACTS = {"sys/name": "name", "sys/hostname": "host", "sys/custom_run_id": "run"}
 _NEPTUNE_FACTS |= {"source_code/git/commit_id": "git_commit", "source_code/entrypoint": "program"}
 _NEPTUNE_OWN = ("sys/", "source_code/", "monitoring/")
 
 
 def _fill_neptune(path: Path, log: PointLog, faults: Faults) -> bool:
-    with path.open("rb") as file:
-        return _taken(file, partial(_neptune_message, log), faults)
+    return _taken(path.open("rb"), partial(_neptune_message, log), faults)
 
 
 def _neptune_message(log: PointLog, message: Row) -> None:
@@ -139,7 +131,6 @@ def _neptune_message(log: PointLog, message: Row) -> None:
 
 
 # --- Neptune's newer client: protobuf messages in a database ---
-
 _SNAPSHOT, _STEP, _TIME, _ASSIGN, _APPEND = 0, 1, 2, 4, 8
 _MICRO = 1_000_000  # parts of a step
 
@@ -194,10 +185,8 @@ def _text(content: bytes) -> str:
 
 
 # --- Comet: an archive of experiment.json and messages.json ---
-
 _COMET_FACTS = {"hostname": "host", "gpu_static_info_list": "gpus", "python_version_verbose": "python"}
 _COMET_OWN, _DURATION = "sys.", "process duration"
-
 
 # Errors of a member that is damaged, cut, encrypted or compressed in an unknown way, or is invalid JSON.
 _ZIP_DAMAGE = (
@@ -207,11 +196,9 @@ _ZIP_DAMAGE = (
 
 
 def _is_comet(path: Path) -> bool:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return {"experiment.json", "messages.json"} <= set(archive.namelist())
-    except (*_ZIP_DAMAGE, OSError):
-        return False
+    with suppress(*_ZIP_DAMAGE, OSError), zipfile.ZipFile(path) as archive:
+        return {"experiment.json", "messages.json"} <= set(archive.namelist())
+    return False
 
 
 def _fill_comet(path: Path, log: PointLog, faults: Faults) -> bool:
@@ -223,8 +210,7 @@ def _fill_comet(path: Path, log: PointLog, faults: Faults) -> bool:
             experiment = _object(json.loads(archive.read("experiment.json")))
             log.facts |= {"run": str(experiment.get("offline_id", ""))}
             log.facts |= {"project": experiment["project_name"]} if experiment.get("project_name") else {}
-            with archive.open("messages.json") as file:
-                return _taken(file, partial(_comet_message, log), faults)
+            return _taken(archive.open("messages.json"), partial(_comet_message, log), faults)
     except _ZIP_DAMAGE as err:
         faults.add(f"the archive is damaged ({err}); read up to there")
         return True
@@ -244,12 +230,11 @@ def _comet_message(log: PointLog, message: Row) -> None:
     elif payload.get("key") == "Name":
         log.facts["name"] = clean(str(payload.get("value")))
     elif message.get("type") == "system_details":
-        texts = {key: value for key, value in payload.items() if isinstance(value, str)}
-        log.facts |= {_COMET_FACTS[key]: text for key, text in texts.items() if key in _COMET_FACTS}
+        told = ((fact, payload.get(key)) for key, fact in _COMET_FACTS.items())
+        log.facts |= {fact: text for fact, text in told if isinstance(text, str)}
 
 
 # --- SwanLab: protobuf messages in LevelDB's log format ---
-
 _SWANLAB = re.compile(rb":SWL\xd6\xe1\x02")  # identifier, 0xE1D6, version 2
 _START, _SCALAR, _FINISH = 10, 13, 11
 _SWANLAB_RUN = {1: "project", 2: "workspace", 4: "name", 7: "group", 8: "job_type", 10: "run"}
@@ -257,51 +242,39 @@ _SWANLAB_ENDED = {1: "finished", 2: "crashed", 3: "killed"}
 
 
 def _fill_swanlab(path: Path, log: PointLog, faults: Faults) -> bool:
-    with path.open("rb") as file:
-        frames = Frames(file)
-        for record in frames:
-            try:
-                for n, kind, content in fields(record):
-                    if kind == BYTES:
-                        _swanlab_record(n, content, log)
-            except (ValueError, struct.error):
-                faults.add("record is no protobuf message; skipped")
-    for at, problem in frames.damage:
-        faults.add(problem, byte=at)
-    return frames.truncated or "ended" not in log.facts
+    found, is_cut = faults_of_records(path, partial(_swanlab_record, log))
+    faults.extend(found)
+    return is_cut or "ended" not in log.facts
 
 
-def _swanlab_record(n: int, content: bytes, log: PointLog) -> None:
-    if n == _SCALAR:
-        cells, step = last_of(content, BYTES), signed(last_of(content, VARINT).get(2, 0))
-        time_s = seconds_of(cells[4]) if 4 in cells else math.nan
-        numbers = (cell for _, kind, cell in fields(cells.get(5, b"")) if kind == FIXED64)
-        value = struct.unpack("<d", next(numbers, bytes(8)))[0]  # protobuf omits zeros
-        log.point(_text(cells.get(1, b"")), step, value, time_s)
-    elif n == _START:
-        log.facts |= texts(content, _SWANLAB_RUN)
-    elif n == _FINISH:
-        state = last_of(content, VARINT).get(1, 0)
-        log.facts |= {"ended": _SWANLAB_ENDED[state]} if state in _SWANLAB_ENDED else {}
+def _swanlab_record(log: PointLog, record: bytes) -> None:
+    for n, content in ((n, content) for n, kind, content in fields(record) if kind == BYTES):
+        if n == _SCALAR:
+            cells, step = last_of(content, BYTES), signed(last_of(content, VARINT).get(2, 0))
+            time_s = seconds_of(cells[4]) if 4 in cells else math.nan
+            numbers = (cell for _, kind, cell in fields(cells.get(5, b"")) if kind == FIXED64)
+            value = struct.unpack("<d", next(numbers, bytes(8)))[0]  # protobuf omits zeros
+            log.point(_text(cells.get(1, b"")), step, value, time_s)
+        elif n == _START:
+            log.facts |= texts(content, _SWANLAB_RUN)
+        elif n == _FINISH and (state := last_of(content, VARINT).get(1, 0)) in _SWANLAB_ENDED:
+            log.facts["ended"] = _SWANLAB_ENDED[state]
 
 
 # --- Sacred: metrics.json, config.json and run.json in a folder ---
-
-
 _SACRED = re.compile(rb'\{\s*"[^"\n]{1,500}":\s*\{\s*"steps":\s*\[[-\d,.\s]*\]?')
 
 
 def _fill_sacred(path: Path, log: PointLog, faults: Faults) -> bool:
     for name, columns in _object(whole_document(path)[0]).items():
-        cells = (_list(columns.get(key)) for key in ("steps", "values", "timestamps"))
-        for step, value, time in zip(*cells, strict=False):
+        cells = map(columns.get, ("steps", "values", "timestamps"))
+        for step, value, time in zip(*map(_list, cells), strict=False):
             value = value.get("value") if isinstance(value, dict) else value  # numpy's numbers are objects
             log.point(clean(name), step, value, moment(str(time), math.nan))
     return False
 
 
 # --- ClearML: metrics.jsonl in a folder, a list of points on each line ---
-
 _CLEARML = re.compile(rb'\[\{"timestamp": \d+, "type": "training_')
 _REPLACED = re.compile(rb"(?:NaN|Inf) value encountered\. Reporting it as '([^']+)'")
 
@@ -321,8 +294,7 @@ def _fill_clearml(path: Path, log: PointLog, faults: Faults) -> bool:
         is_nan = value == replaced and 1000 * time_s >= since_ms and name not in real
         log.point(name, message.get("iter"), math.nan if is_nan else value, time_s)
 
-    with path.open("rb") as file:
-        return _taken(file, take, faults)
+    return _taken(path.open("rb"), take, faults)
 
 
 def _replaced(console: Path) -> tuple[float, float]:
@@ -336,7 +308,6 @@ def _replaced(console: Path) -> tuple[float, float]:
 
 
 # --- CatBoost: catboost_training.json in the folder of a training; the other files there are copies of it ---
-
 _CATBOOST = re.compile(rb'\{\s*"meta":\s*\{[^{}]*"(?:test_sets|learn_sets|test_metrics|launch_mode)":')
 
 
@@ -357,17 +328,14 @@ def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
 
 
 # --- golden values of Megatron-LM's functional tests: not of a tracker, but a similar document of metrics ---
-
 _GOLDEN = re.compile(rb'(?s)\s*\{(?=.*"start_step")(?=.*"step_interval")(?=.*"values")')
 
 
 def _fill_golden(path: Path, log: PointLog, faults: Faults) -> bool:
-    """Adds values that are keyed by step, or (in old files) listed at equal intervals; "nan" means no
-    value."""
+    """Adds values that are keyed by step, or (in old files) at equal intervals; "nan" means no value."""
     document, more = whole_document(path)
     for metric, golden in _object(document).items():
-        keys = "values", "start_step", "step_interval"
-        values, start, interval = (_object(golden).get(key) for key in keys)
+        values, start, interval = map(_object(golden).get, ("values", "start_step", "step_interval"))
         if isinstance(values, list) and isinstance(start, int) and isinstance(interval, int):
             values = {str(start + place * interval): value for place, value in enumerate(values)}
         for step, value in _object(values).items():
@@ -378,7 +346,6 @@ def _fill_golden(path: Path, log: PointLog, faults: Faults) -> bool:
 
 
 # --- all of them ---
-
 # fmt: off
 _ROWS = (
     OfflineFolder("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab,

@@ -1,13 +1,10 @@
-"""Trackio: the SQLite database of a project, `<project>.db`, with all its runs.
-
-Each run is an attempt with the fact "run". What Trackio exports as Parquet is a table like any other (see
-`chronicle.readers.parquet`). The package trackio is not needed.
-"""
+"""Trackio: the SQLite database of a project, `<project>.db`, with all its runs. What Trackio exports as
+Parquet is a table like any other."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,10 +28,9 @@ def identify(head: Head) -> bool:
 
 def is_store(path: Path) -> bool:
     """Whether the file exists and is a database of Trackio."""
-    try:
+    with suppress(OSError):
         return path.is_file() and identify(Head.of(path))
-    except OSError:
-        return False
+    return False
 
 
 def runs(path: Path) -> list[str]:
@@ -46,8 +42,7 @@ def runs(path: Path) -> list[str]:
 def read(path: Path) -> list[Attempt]:
     """One attempt for each run. Raises BadLog if there is none, or the whole database is damaged."""
     with opened(path) as store:
-        rows: dict[tuple[Any, Any], list[Row]] = {}
-        broken: Counter[tuple[Any, Any]] = Counter()
+        rows, broken = defaultdict[tuple[Any, Any], list[Row]](list), Counter[tuple[Any, Any]]()
         columns = ("run_id", "run_name", "step", "timestamp", "metrics")
         for run_id, run_name, step, timestamp, text in store.rows("metrics", columns):
             cells = _object(text)
@@ -55,21 +50,21 @@ def read(path: Path) -> list[Attempt]:
                 broken[run_id, run_name] += 1
                 continue
             row = {**dict(flat(cells)), "_step": step, "_timestamp": str(timestamp)}
-            rows.setdefault((run_id, run_name), []).append(row)
+            rows[run_id, run_name].append(row)
         configs = {(i, n): _object(c) for i, n, c in store.rows("configs", ("run_id", "run_name", "config"))}
         alerts = _alerts(path, store)
         attempts = []
         for key, name in names_of(rows).items():
-            faults = [*store.faults, *alerts.get(key, [])]
+            faults = [*store.faults, *alerts[key]]
             if broken[key]:
                 faults.append(Fault(Place(str(path)), "row is no JSON object; skipped", broken[key]))
             # Trackio itself adds `_Username`, `_Created` and the like.
             config = {name: v for name, v in (configs.get(key) or {}).items() if not name.startswith("_")}
             with suppress(BadLog):  # raised for a run that logged only texts and media
                 facts = {"run": name, "project": path.stem, **config_facts(config)}
+                known: dict[str, Any] = {"facts": facts, "faults": faults, "name": f"{path.name}: {name}"}
                 of_run, is_cut = (path, len(rows[key]), columns_of(rows[key])), bool(store.faults)
-                known: dict[str, Any] = {"facts": facts, "faults": faults, "truncated": is_cut}
-                attempts.append(attempt_of_calls(*of_run, "_step", name=f"{path.name}: {name}", **known))
+                attempts.append(attempt_of_calls(*of_run, truncated=is_cut, **known))
     if not attempts:
         raise BadLog(str(path), NOTHING)
     return attempts
@@ -77,13 +72,13 @@ def read(path: Path) -> list[Attempt]:
 
 def _alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
     """The alerts that trainings sent with `trackio.alert`, by run."""
-    alerts: dict[tuple[Any, Any], list[Fault]] = {}
+    alerts = defaultdict[tuple[Any, Any], list[Fault]](list)
     columns = ("run_id", "run_name", "timestamp", "level", "title", "text", "step")
     for run_id, run_name, timestamp, level, title, text, step in store.rows("alerts", columns):
         alert = f"alert ({level}): {title}" + (f": {text}" if text else "")
         at_time, at_step = moment(str(timestamp), math.nan), step if isinstance(step, int) else None
         fault = Fault(Place(str(path)), alert[:500], at_time=at_time, kind="alert", at_step=at_step)
-        alerts.setdefault((run_id, run_name), []).append(fault)
+        alerts[run_id, run_name].append(fault)
     return alerts
 
 

@@ -1,16 +1,11 @@
-"""Weights & Biases: the `.wandb` file of a run, online or offline, read without the package wandb.
+"""Weights & Biases: the `.wandb` file of a run, online or offline, read without the package wandb. A resumed
+run has a folder for each launch, all with the same id.
 
-Points come from history records; configuration, git commit, host, GPUs and how the run ended become facts.
-Console output is searched for faults of the machine. A resumed run has a folder for each launch, all with the
-same id.
-
-The file has LevelDB's log format, with CRC-32 (IEEE) where LevelDB has CRC-32C: a block has 32,768 bytes; a
-fragment has a checksum (4 bytes), a length (2), a type (1: whole, 2: first, 3: middle, 4: last) and its
-bytes, and never crosses the end of a block. Source: LevelDB's log_format.md.
-
-Records are protobuf messages; field numbers are those of wandb_internal.proto. Until spring 2024 clients put
-the name of a metric into `key`, since December 2024 into `nested_key`; both are read, nested names joined
-with "." as W&B shows them.
+The file has LevelDB's log format (log_format.md), with CRC-32 (IEEE) where LevelDB has CRC-32C: a block has
+32,768 bytes; a fragment has a checksum (4 bytes), a length (2), a type (1: whole, 2: first, 3: middle, 4:
+last) and its bytes, and never crosses the end of a block. Records are protobuf messages, with the field
+numbers of wandb_internal.proto. Clients put the name of a metric into `key`, since December 2024 into
+`nested_key`, whose parts are joined with "." as W&B shows them.
 """
 
 from __future__ import annotations
@@ -20,10 +15,11 @@ import re
 import struct
 import zlib
 from array import array
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -32,7 +28,7 @@ from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import number
 from chronicle.readers.console.machine import Faults
-from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, last_of, messages, numbers, signed, texts
+from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.hyperparameters import as_float, config_facts, leaves
 from chronicle.readers.step_axis import Column
 from chronicle.readers.text import Head, clean, json_or_none
@@ -61,9 +57,7 @@ ZEROS = "only zeros; skipped to the next block with other bytes"
 _NO_CONTENT = (16, 19, 200)  # fields of a Record that say how it was sent
 
 _HEADER = struct.Struct("<IHB")
-_ITEM, _STEP = 0x0A, 0x12  # keys of fields 1 and 2 of a HistoryRecord
 _VALUE_KEY = b"\x82\x01"  # of field 16, value_json
-_EXACT = 2.0**53  # whole numbers up to this one are exact in a float
 
 
 def identify(head: Head) -> bool:
@@ -73,20 +67,27 @@ def identify(head: Head) -> bool:
 
 def read(path: Path) -> list[Attempt]:
     """One attempt, with an explicit optimizer step as its axis if one is logged, else W&B's own step. It is
-    truncated if the last record is cut, or none says how the run ended: then the run is live, or was killed
-    before the client could write this. Raises BadLog if no history record holds a number."""
-    run, unreadable = _Run(path), 0
+    truncated if the last record is cut, or none says how the run ended. Raises BadLog without a number."""
+    run = _Run(path)
+    faults, is_cut = faults_of_records(path, run.add)
+    return [run.attempt(faults, is_cut)]
+
+
+def faults_of_records(path: Path, take: Callable[[bytes], None]) -> tuple[list[Fault], bool]:
+    """Calls ``take`` with each record of a file in LevelDB's log format, of which it may make nothing
+    (ValueError, struct.error); returns what is damaged, and whether the last record is cut."""
+    unreadable = 0
     with path.open("rb") as file:
         frames = Frames(file)
         for record in frames:
             try:
-                run.add(*body(record))
-            except ValueError:
+                take(record)
+            except (ValueError, struct.error):
                 unreadable += 1
     faults = [Fault(Place(str(path), byte=at), problem) for at, problem in frames.damage]
     if unreadable:
         faults.append(Fault(Place(str(path)), "record is no protobuf message; skipped", unreadable))
-    return [run.attempt(faults, frames.truncated)]
+    return faults, frames.truncated
 
 
 def identify_folder(path: Path) -> bool:
@@ -106,8 +107,7 @@ def foreign(path: Path) -> list[Path]:
 
 
 def run_key(path: Path) -> str:
-    """The id of the run to which a launch's folder (or the `.wandb` file in it) belongs; "" for other
-    paths."""
+    """The id of the run of a launch's folder, or of the `.wandb` file in it; "" for other paths."""
     own, around = map(_FOLDER.fullmatch, (path.name, path.parent.name))
     launch = (own if path.is_dir() else around) if own or around else None
     return launch["id"] if launch else ""
@@ -130,41 +130,41 @@ class _Run:
             13: self.console.output,
             17: self._run,
             18: self._exit,
-            23: self.console.preempting,
+            23: lambda _: self.console.report("marked as about to be preempted", "preemption"),
             26: self._environment,
         }
 
-    def add(self, kind: int, message: bytes) -> None:
+    def add(self, record: bytes) -> None:
+        """Raises ValueError if the bytes are not a protobuf message."""
+        contents = ((n, value) for n, kind, value in fields(record) if kind == BYTES and n not in _NO_CONTENT)
+        kind, message = next(contents, (0, b""))
         if take := self._takers.get(kind):
             take(message)
 
     def attempt(self, faults: list[Fault], truncated: bool) -> Attempt:
         """The finished run. Raises BadLog if it logged nothing."""
         if not self.history.n_rows:
-            problem = "no metric was logged. Remedy: remove it, or wait until it is written to"
-            raise BadLog(str(self.path), problem)
+            remedy = "remove it, or wait until it is written to"
+            raise BadLog(str(self.path), "no metric was logged", remedy=remedy)
         config = {key: value for key, value in self._config.items() if key != "_wandb"}
         faults = [*faults, *self.console.listed()]
         facts = {**self.console.machine.facts, **self._facts, **config_facts(config)}
         columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
-        known: dict[str, Any] = {"faults": faults, "truncated": truncated or "ended" not in facts}
-        of_run = self.path, self.history.n_rows, columns
-        return attempt_of_calls(*of_run, "_step", facts=facts, declared=self.step_metrics, **known)
+        of_run, is_cut = (self.path, self.history.n_rows, columns), truncated or "ended" not in facts
+        return attempt_of_calls(*of_run, self.step_metrics, facts=facts, faults=faults, truncated=is_cut)
 
     def _run(self, message: bytes) -> None:
-        facts: dict[str, Any] = texts(message, _RUN)
+        self._facts |= texts(message, _RUN)
         for config in messages(message, 4):
             updates(config, self._config)
         for started in messages(message, 17):
-            facts["started_at"] = seconds_of(started)
+            self._facts["started_at"] = seconds_of(started)
         for git in messages(message, 21):
-            facts |= texts(git, {1: "git_remote", 2: "git_commit"})
-        tags = [tag.decode("utf-8", "replace") for tag in messages(message, 10)]
-        if tags:
-            facts["tags"] = ", ".join(tags)
-        if numbers(message, {18: "resumed"}).get("resumed"):
-            facts["resumed"] = True
-        self._facts |= facts
+            self._facts |= texts(git, {1: "git_remote", 2: "git_commit"})
+        if tags := messages(message, 10):
+            self._facts["tags"] = ", ".join(tag.decode("utf-8", "replace") for tag in tags)
+        if last_of(message, VARINT).get(18):
+            self._facts["resumed"] = True
 
     def _environment(self, message: bytes) -> None:
         """Job and nodes come from Slurm's variables, which W&B stores in lower case and without `SLURM_`."""
@@ -172,11 +172,13 @@ class _Run:
         slurm = {entry.get("key", ""): entry.get("value", "") for entry in entries}
         nodes = canonical(slurm.get("job_nodelist") or slurm.get("nodelist", ""))
         facts = {"job": slurm.get("job_id"), "nodes": nodes}
-        self._facts |= texts(message, _ENVIRONMENT) | numbers(message, {19: "gpu_count"})
+        self._facts |= texts(message, _ENVIRONMENT)
         self._facts |= {key: str(value) for key, value in facts.items() if value}
+        if gpu_count := last_of(message, VARINT).get(19):
+            self._facts["gpu_count"] = gpu_count
 
     def _exit(self, message: bytes) -> None:
-        code = numbers(message, {1: "exit_code"}).get("exit_code", 0)
+        code = signed(last_of(message, VARINT).get(1, 0))
         self._facts |= {"exit_code": code, "ended": _ENDED.get(code, "crashed")}
 
 
@@ -192,30 +194,25 @@ class _Console:
 
     def output(self, message: bytes) -> None:
         """Adds a piece of console output. Raises ValueError if the bytes are not a protobuf message."""
-        stream, text = 0, b""
-        for tag, kind, value in fields(message):
-            if (tag, kind) == (1, VARINT):
-                stream = value
-            elif (tag, kind) == (2, BYTES):
-                self._time = seconds_of(value)
-            elif (tag, kind) == (3, BYTES):
-                text = value
-        for line in self._lines(stream, text.decode("utf-8", "replace")):
+        parts, stream = last_of(message, BYTES), last_of(message, VARINT).get(1, 0)
+        self._time = seconds_of(parts[2]) if 2 in parts else self._time
+        text = self._unfinished_lines.get(stream, "") + parts.get(3, b"").decode("utf-8", "replace")
+        # A progress bar redraws its line after "\r"; old clients write lines in pieces.
+        *lines, rest = text.replace("\r", "\n").split("\n")
+        self._unfinished_lines[stream] = rest[-LONGEST:]
+        for line in filter(None, lines):
             self._look(line)
 
     def alert(self, message: bytes) -> None:
         parts = texts(message, {1: "title", 2: "text", 3: "level"})
         alert = f"alert ({parts.get('level', '').lower()}): {parts.get('title', '')}: {parts.get('text', '')}"
-        self._report(alert[:500], "alert")
+        self.report(alert[:500], "alert")
 
-    def preempting(self, _: bytes) -> None:
-        self._report("marked as about to be preempted", "preemption")
-
-    def _report(self, what: str, kind: str) -> None:
+    def report(self, what: str, kind: str) -> None:
         self._reported.append(Fault(Place(str(self.path)), what, at_time=self._time, kind=kind))
 
     def listed(self) -> list[Fault]:
-        for line in self._unfinished_lines.values():
+        for line in filter(None, self._unfinished_lines.values()):
             self._look(line)
         self._unfinished_lines.clear()
         faults = [*self.machine.listed(self._time), *self._reported]
@@ -224,19 +221,10 @@ class _Console:
             faults.append(Fault(Place(str(self.path)), problem, self._dropped))
         return faults
 
-    def _lines(self, stream: int, text: str) -> Iterator[str]:
-        """The complete lines. A progress bar redraws its line after "\\r"; old clients write lines in
-        pieces."""
-        whole = f"{self._unfinished_lines.pop(stream, '')}{text}".replace("\r", "\n")
-        *lines, rest = whole.split("\n")
-        if rest:
-            self._unfinished_lines[stream] = rest[-LONGEST:]
-        yield from (_ESCAPES.sub("", line) for line in lines if line)
-
     def _look(self, line: str) -> None:
+        line = _ESCAPES.sub("", line)
         self._number += 1
-        dropped = _DROPPED.search(line) if "Tried to log to step" in line else None
-        if dropped:
+        if dropped := _DROPPED.search(line):
             self._dropped, self._below = self._dropped + 1, dropped[1]
         elif self.machine.worth_a_look(line.encode("utf-8", "replace")):
             self.machine.look(self._number, line, time=self._time)
@@ -253,16 +241,16 @@ class Frames:
     truncated: bool = False
 
     def __iter__(self) -> Iterator[bytes]:
-        parts, begun = list[bytes](), False
+        parts = list[bytes]()  # of a record that was begun
         for kind, data in self._fragments():
             if kind in (WHOLE, FIRST):
-                parts, begun = [], True
-            if begun:
+                parts = [data]
+            elif parts:
                 parts.append(data)
-            if kind in (WHOLE, LAST) and begun:
+            if kind in (WHOLE, LAST) and parts:
                 yield b"".join(parts)
-            begun = begun and kind in (FIRST, MIDDLE)
-        self.truncated |= begun
+            parts = parts if kind in (FIRST, MIDDLE) else []
+        self.truncated |= bool(parts)
 
     def _fragments(self) -> Iterator[tuple[int, bytes]]:
         """(type, bytes) of each fragment; (0, b"") for one that was skipped."""
@@ -303,133 +291,65 @@ def _fragment(block: bytes, at: int) -> tuple[int, int]:
     return end, kind if right else 0
 
 
-def body(record: bytes) -> tuple[int, bytes]:
-    """The field number and the message in a Record; (0, b"") if it holds none. Raises ValueError."""
-    contents = ((n, value) for n, kind, value in fields(record) if kind == BYTES and n not in _NO_CONTENT)
-    return next(contents, (0, b""))
-
-
-class Cells(NamedTuple):
-    """A metric under construction: its values and the rows that they are in."""
-
-    rows: array[int]
-    values: array[float]
-
-
 class History:
-    """Columns under construction, with one row for each history record. Nearly all items are a number and a
-    name of less than 128 bytes, and names repeat in every record. So names are looked up by their encoded
-    bytes, and only records with other items are parsed field by field."""
+    """Columns under construction, with one row for each history record."""
 
     def __init__(self) -> None:
         self.n_rows = 0
-        self._cells: dict[str, Cells] = {}
-        self._known: dict[bytes, Cells] = {}
-        self._counted = Cells(array("q"), array("d"))  # represents `_step` in `_known`
+        self._cells = defaultdict[str, tuple["array[int]", "array[float]"]](lambda: (array("q"), array("d")))
+        self._names: dict[bytes, str] = {}  # by the bytes of an item before its value
         self._steps = array("q")
 
     def add(self, message: bytes) -> None:
         """Appends a row. Raises ValueError if the bytes are not a protobuf message."""
-        if not self.add_if_known(message):
-            self._add_any(message)
+        items, step = list[tuple[str, bytes]](), 0
+        for n, kind, value in fields(message):
+            if n == 1 and kind == BYTES:
+                items.append(self._named(value))
+            elif n == 2 and kind == BYTES:
+                step = signed(last_of(value, VARINT).get(1, 0))
+        for name, text in items:
+            if name == "_step" and text.lstrip(b"-").isdigit() and len(text) < 20:
+                step = int(text)
+            else:
+                self._keep(name, text)
+        self._steps.append(max(-(1 << 63), min(step, (1 << 63) - 1)))
         self.n_rows += 1
 
     def columns(self) -> dict[str, Column]:
         counter = {"_step": Column(np.array(self._steps), np.arange(self.n_rows))} if self.n_rows else {}
-        columns = ((name, np.array(c.values), np.array(c.rows, np.int64)) for name, c in self._cells.items())
+        columns = ((name, np.array(values), np.array(rows)) for name, (rows, values) in self._cells.items())
         return counter | {name: Column(values, rows) for name, values, rows in columns}
 
-    def add_if_known(self, message: bytes) -> bool:
-        """Appends a row if every item in it is known; returns whether it did."""
-        at, end, known, step, declared = 0, len(message), self._known, None, b""
-        row: list[tuple[Cells, float]] = []
-        try:
-            while at < end:
-                key, size = message[at], message[at + 1]
-                at += 2
-                stop = at + size
-                if key == _ITEM and size < 128:
-                    value = at + 4 + message[at + 1]  # after key, length, name, and the key of the value
-                    cells = known.get(message[at:value])
-                    if cells is None or value + 1 + message[value] != stop:
-                        return False
-                    row.append((cells, float(message[value + 1 : stop])))
-                elif key == _STEP and size < 128:
-                    declared = message[at:stop]
-                else:
-                    return False
-                at = stop
-        except (IndexError, ValueError):
-            return False
-        if at != end:
-            return False
-        for cells, cell in row:
-            if cells is not self._counted:
-                cells.rows.append(self.n_rows)
-                cells.values.append(cell)
-            elif abs(cell) < _EXACT:
-                step = int(cell)
-        self._steps.append(_declared(declared) if step is None else step)
-        return True
+    def _named(self, item: bytes) -> tuple[str, bytes]:
+        """As `named`. Nearly every item ends with a value of less than 128 bytes."""
+        before, _, rest = item.partition(_VALUE_KEY)
+        text = rest[1:]
+        is_short = len(text) > 0 and rest[0] == len(text)
+        if is_short and (known := self._names.get(before)):
+            return known, text
+        name, parsed = named(item)
+        if is_short and parsed == text:
+            self._names[before] = name
+        return name, parsed
 
-    def _add_any(self, message: bytes) -> None:
-        """Appends a row, parsed field by field, and remembers the names of items in the common form."""
-        items, step, declared = list[bytes](), None, 0
-        for n, kind, value in fields(message):
-            if (n, kind) == (1, BYTES):
-                items.append(value)
-            elif (n, kind) == (2, BYTES):
-                declared = _declared(value)
-        for item, (name, text) in [(item, named(item)) for item in items]:
-            prefix = _simple(item, text)
-            if name == "_step" and text.lstrip(b"-").isdigit() and len(text) < 20:
-                step = int(text)
-                if prefix:
-                    self._known[prefix] = self._counted
-            else:
-                self._keep(name, text, prefix)
-        step = declared if step is None else step
-        self._steps.append(max(-(1 << 63), min(step, (1 << 63) - 1)))
-
-    def _keep(self, name: str, text: bytes, prefix: bytes) -> None:
+    def _keep(self, name: str, text: bytes) -> None:
         try:
-            self._put(name, float(text))
+            found: Iterable[tuple[str, float | None]] = [(name, float(text))]
         except ValueError:
-            for path, value in leaves(name, json_or_none(text), "."):
-                cell = number(value) if isinstance(value, str) else as_float(value)
-                if cell is not None:
-                    self._put(path, cell)
-        else:
-            if prefix:
-                self._known[prefix] = self._cells[name]
-
-    def _put(self, name: str, value: float) -> None:
-        cells = self._cells.setdefault(name, Cells(array("q"), array("d")))
-        cells.rows.append(self.n_rows)
-        cells.values.append(value)
-
-
-def _declared(step: bytes) -> int:
-    return next((signed(v) for n, k, v in fields(step) if (n, k) == (1, VARINT)), 0)
-
-
-def _simple(item: bytes, text: bytes) -> bytes:
-    """The bytes before the length of the value, in an item of the common form; b"" for any other item."""
-    value = len(item) - len(text) - 1
-    short = len(item) < 128 and len(text) > 0 and value > 3 and item[value] == len(text)
-    prefix = item[:value] if short else b""
-    return prefix if prefix.endswith(_VALUE_KEY) and 4 + prefix[1] == value else b""
+            within = leaves(name, json_or_none(text), ".")
+            found = ((path, number(v) if isinstance(v, str) else as_float(v)) for path, v in within)
+        for path, value in found:
+            if value is not None:
+                rows, values = self._cells[path]
+                rows.append(self.n_rows)
+                values.append(value)
 
 
 def named(item: bytes) -> tuple[str, bytes]:
     """(name, JSON) of a HistoryItem, ConfigItem, SummaryItem or StatsItem."""
-    keys, nested, text = list[bytes](), list[bytes](), b""
-    for n, kind, value in fields(item):
-        if kind == BYTES and n in (1, 2):
-            (keys if n == 1 else nested).append(value)
-        elif kind == BYTES and n == 16:
-            text = value
-    return clean(b".".join(nested or keys[-1:]).decode("utf-8", "backslashreplace")), text
+    name = b".".join(messages(item, 2) or messages(item, 1)[-1:])
+    return clean(name.decode("utf-8", "backslashreplace")), last_of(item, BYTES).get(16, b"")
 
 
 def seconds_of(timestamp: bytes) -> float:
