@@ -57,7 +57,9 @@ def _kinds(path: Path) -> dict[str, str]:
 def runs(path: Path) -> list[str]:
     """The names of the runs in the table (the fact "run" of their attempts). Raises BadLog as `read`."""
     keys = [name for name in _kinds(path) if column_key(name) in runs_in_table.RUN_NAMES]
-    columns, _, _ = _columns(path, keys) if keys else ({}, 0, [])
+    columns, n_rows, _ = _columns(path, keys) if keys else ({}, 0, [])
+    if columns and n_rows <= runs_in_table.LARGEST_GRID:  # it may hold one result of each run
+        return [attempt.facts["run"] for attempt in read(path) if "run" in attempt.facts]
     return [run for run in runs_in_table.runs_of(path, columns) if run] if columns else []
 
 

@@ -47,7 +47,7 @@ _VALUE = frozenset(("value", "values", "y", "0"))  # "0" is what pandas calls a 
 
 FEWEST_ITEMS, _MOST_NAMED = 3, 3  # rows of results; columns that tell them apart
 _RANKED = 8  # rows whose order is no chance
-_LARGEST_GRID = 10_000  # rows of a table of results
+LARGEST_GRID = 10_000  # rows of a table of results
 _NUMBER_OF = re.compile(r"^(?:n|num|number_of|max)_")
 _A_WORD = re.compile(r"[^\W\d_]{2}")
 _COUNTING = "epoch|ep|step|iter|iteration|checkpoint|ckpt|batch|round|episode"
@@ -80,7 +80,7 @@ def attempts_of(
         if len(by_run) > 1 or _OF_RUNS in of_run:  # its own rows alone are counted
             rows = np.unique(np.concatenate([NO_COLUMN.rows, *(column.rows for column in of_run.values())]))
             of_run = {n: Column(c.values, np.searchsorted(rows, c.rows)) for n, c in of_run.items()}
-            n_rows, name = len(rows), f"{path.name}: {run}" if run else ""
+            n_rows, name = len(rows), f"{path.name}: {run}" if len(by_run) > 1 else ""
         own = {"run": run, **(facts or {})} if run else facts
         try:
             read = partial(attempt_of, path, n_rows, by_phase(of_run), name=name, facts=own, **known)
@@ -119,7 +119,7 @@ def grid_columns(columns: Columns, n_rows: int) -> list[str]:
     epochs; none in any other table. Its steps begin again and again, while a setting changes where they do
     and nowhere else. A training that is logged counts from its first step on, by equal ones, and nothing
     that counts grows in every row of such a table."""
-    if not FEWEST_ITEMS <= n_rows <= _LARGEST_GRID:
+    if not FEWEST_ITEMS <= n_rows <= LARGEST_GRID:
         return []
     whole = {n: c.values for n, c in columns.items() if len(c.rows) == n_rows}
     if any(is_counter(n) and not columns[n].is_text and (np.diff(c) > 0).all() for n, c in whole.items()):
@@ -217,14 +217,15 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
         runs = {run: _widened(of_run, metrics, value) for run, of_run in runs.items()}
     elif list(runs) == [""]:
         return by_file(path, dict(columns))
-    return {"": _results(runs)} if len(runs) >= FEWEST_ITEMS and _hold_results(runs) else runs
+    return {"": _results(runs)} if _hold_results(runs) else runs
 
 
 def _hold_results(runs: Mapping[str, Columns]) -> bool:
-    """Whether a table holds one result of each run, and no course."""
-    return all(
-        len(set(column.values.tolist())) == 1 for of_run in runs.values() for column in of_run.values()
-    )
+    """Whether a table holds one result of each of several runs, and no course."""
+    n_rows = sum(max((len(c.rows) for c in of_run.values()), default=0) for of_run in runs.values())
+    if len(runs) < FEWEST_ITEMS or not 0 < n_rows <= LARGEST_GRID:
+        return False
+    return all(len(set(c.values.tolist())) == 1 for of_run in runs.values() for c in of_run.values())
 
 
 def _results(runs: Mapping[str, Columns]) -> dict[str, Column]:
