@@ -698,3 +698,17 @@ def test_other_tables_of_a_document_are_no_logs(tmp_path: Path, text: str) -> No
 def test_what_is_no_text_is_told_how_to_become_one(tmp_path: Path, name: str, remedy: str) -> None:
     with pytest.raises(LogError, match=re.escape(remedy)):
         attempt_of(tmp_path, b"PK\3\4\0\0", name)
+
+
+@pytest.mark.parametrize(("every", "n_losses"), [(1, 20), (3, 27)])
+def test_what_two_loggers_tell_of_each_step_is_read_once(every: int, n_losses: int, tmp_path: Path) -> None:
+    """Their speeds differ. Where only some steps are told twice, each row is a sample."""
+    rows = [
+        f"{step},{3 - step / 10},{step + again / 2}"
+        for step in range(20)
+        for again in range(1 + (step % every == 0))
+    ]
+    (tmp_path / "log.csv").write_text("\n".join(["step,loss,speed", *rows]) + "\n")
+    (attempt,) = read(tmp_path / "log.csv")
+    assert len(attempt.series["loss"]) == n_losses
+    assert len(attempt.series["speed"]) == len(rows)

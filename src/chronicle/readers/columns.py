@@ -41,6 +41,7 @@ _COUNT_OF = re.compile(r"(\d{1,18})\s?/\s?\d{1,18}")  # how far a training is of
 # Columns of what the environments of an agent tell of each episode.
 REWARD, LENGTH = "episode reward", "episode length"
 
+_TOLD_TWICE = 0.9  # share of the rows that stand twice, where two loggers tell the same
 _UNIX_UNITS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))
 _FLUSH_CELLS = 1 << 16
 
@@ -223,6 +224,10 @@ def attempt_of(
         facts = {"step_counter": axis.counter, **(facts or {})}
     clock, times = _times(columns, n_rows)
     series = {n: _series(n, c, steps, times) for n, c in numbers.items() if n not in (axis.name, clock)}
+    if 2 * np.count_nonzero(steps[1:] == steps[:-1]) >= _TOLD_TWICE * len(steps):
+        once = {name: _told_once(s) for name, s in series.items()}
+        n_twice = sum(len(s) for name, s in series.items() if len(once[name]) < len(s))
+        series = once if 2 * n_twice >= sum(map(len, series.values())) else series
     if not series:
         raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
     constant = {k: c.values[0] for k, c in texts.items() if k != clock and len(set(c.values)) == 1}
@@ -237,6 +242,13 @@ def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:
     if len(column.rows) == len(steps):  # columns with a value in every row share the rest
         return Series(metric, Role.OTHER, steps, values, times)
     return Series(metric, Role.OTHER, steps[column.rows], values, times[column.rows])
+
+
+def _told_once(series: Series) -> Series:
+    """A series without what a second logger told again, if nearly every value stands twice at its step."""
+    again = (series.steps[1:] == series.steps[:-1]) & (series.values[1:] == series.values[:-1])
+    twice = _TOLD_TWICE * len(series) <= 2 * np.count_nonzero(again) <= len(series)
+    return series.pick(np.append(True, ~again)) if twice else series
 
 
 def _times(columns: Mapping[str, Column], n_rows: int) -> tuple[str, Floats]:
