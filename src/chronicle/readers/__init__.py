@@ -168,7 +168,14 @@ def what_to_do(path: Path) -> str:
     """What to do where nothing at a path is a log: look at the texts there, or name a log."""
     if path.name == _AIM or os.path.isdir(path / _AIM):
         return _LACKS_AIM
-    texts = list(scan(path, find.is_text).all_logs()) if path.is_dir() else []
+    seen: list[Path] = []
+
+    def is_named(file: Path) -> bool:  # once there are enough of them no other file is opened
+        named = len(seen) <= _MOST_NAMED and find.is_text(file)
+        seen.extend([file] if named else [])
+        return named
+
+    texts = list(scan(path, is_named).all_logs()) if path.is_dir() else []
     if not texts:
         return f"Remedy: name a log of a known format ({', '.join(reader.NAME for reader in all_readers())})"
     named = ", ".join(clean(str(text.relative_to(path))) for text in texts[:_MOST_NAMED])
