@@ -58,11 +58,12 @@ FORMATS = (
     OnDemand("console.generic", "key-value", FALLBACK=1),
 )
 
+_NAMED = [form for form in FORMATS if isinstance(form, Format)]
+
 
 @lru_cache(maxsize=256)
 def format_of(head: Head) -> str:
     """The NAME of the first format of which a text holds a record, "" if there is none. Raises OSError."""
     if not may_be_log(head) or not (text := sample(head)):
         return ""
-    formats = (form for form in FORMATS if isinstance(form, Format))
-    return next((form.NAME for form in formats if any(mark.search(text) for mark in form.marks)), "")
+    return next((form.NAME for form in _NAMED if any(mark.search(text) for mark in form.marks)), "")
