@@ -64,7 +64,7 @@ def test_a_copy_cut_at_any_byte_gives_a_prefix_and_says_so(example: Path, tmp_pa
         assert all(
             attempt.name in whole and is_prefix(attempt, whole[attempt.name]) for attempt in attempts
         ), size
-        beside_end = b"\n" in content[size - 1 : size + 1] or content[size : size + 2] == b"\r\n"
+        beside_end = not {*b"\r\n"}.isdisjoint(content[size - 1 : size + 1])  # a bar is redrawn after "\r"
         in_a_record = example.parent.name == "event_files" or not beside_end
         if n_points(attempts) < n_points(list(whole.values())) and in_a_record:
             at_end = example.parent.name == "event_files" and not attempts[0].truncated
