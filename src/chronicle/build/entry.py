@@ -1,9 +1,7 @@
 """The entry of a run, made from its timeline, diagnosis and story; and the published JSON.
 
-The tables of an entry show what was logged, the costs of discarded steps, the attempts and the metrics. The
-JSON of a diagnosis (`chronicle classify --json`) and of an entry (entry.json), and the schemas of both, are
-derived from the dataclasses of `chronicle.model`, so that they cannot disagree. NaN and infinity, which JSON
-does not have, are written as null.
+The JSON of a diagnosis and of an entry (entry.json), and the schemas of both, are derived from the
+dataclasses of `chronicle.model`, so that they cannot disagree. NaN and infinity are written as null.
 
 Versions:
     chronicle/diagnosis/1   the first; "faults", "presets", "events", "copies" came later and are always there

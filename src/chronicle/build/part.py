@@ -1,12 +1,8 @@
 """Runs a site engine over the changed pages only, as a process: ``python part.py ENGINE LIST build …``.
 
-Without a list it renders all pages, one after the other.
-
-mkdocs and its forks have the option ``--dirty``. It judges changes by file times, gives pages that it did not
-read no title in the navigation, writes a search index of the changed pages only, and examines every figure of
-every run. A plug-in that exists only in this process corrects this, so that the site is the same as after a
-full build. If mkdocs.yml names anything by which one page may depend on another, the process ends with the
-exit code `NEVER`, and all pages are rendered.
+mkdocs and its forks have the option ``--dirty``, which judges changes by file times, loses titles and search
+index of pages that it did not read, and examines every figure. A plug-in that exists only in this process
+corrects this, so that the site is the same as after a full build.
 """
 
 from __future__ import annotations
@@ -92,8 +88,9 @@ class ChangedPages:
     def on_pre_build(self, *, config: Any) -> None:
         if not _pages_are_apart(config):
             sys.exit(NEVER)
-        if _theme_changed(config, self.changed):
-            sys.exit(NOT_NOW)
+        folder, docs = config.theme.custom_dir, Path(config.docs_dir)
+        if folder and any((docs / path).is_relative_to(folder) for path in self.changed):
+            sys.exit(NOT_NOW)  # it overrides a part of the theme, which concerns every page
         self.index = Path(config.site_dir) / "search" / "search_index.json"
         self.before = _documents(self.index)
 
@@ -111,7 +108,7 @@ class ChangedPages:
         missing = (file for file in files.documentation_pages() if file.url == "404.html")
         for file in (*untitled, *home, *missing):  # a theme writes its own 404.html with every build
             file.is_modified = partial(bool, True)
-        for file in filter(_is_rendered, files.documentation_pages()):
+        for file in (file for file in files.documentation_pages() if file.is_modified()):
             Path(file.abs_dest_path).unlink(missing_ok=True)  # it may be hard-linked to the last site
 
     def on_env(self, env: Any, *, config: Any, files: Any) -> Any:
@@ -120,7 +117,7 @@ class ChangedPages:
 
     def on_post_build(self, *, config: Any) -> None:
         if self.index.is_file():
-            pages = [(file.url, _is_rendered(file)) for file in self.files.documentation_pages()]
+            pages = [(file.url, file.is_modified()) for file in self.files.documentation_pages()]
             after, index = _documents(self.index), json.loads(self.index.read_text("utf-8"))
             known = [(after if rendered else self.before).get(url, []) for url, rendered in pages]
             index["docs"] = [document for documents in known for document in documents]
@@ -173,10 +170,6 @@ def _pages_of(files: Any, docs: Collection[str], config: Any) -> Any:
     return Pages(sorted(pages, key=files.file_sort_key))
 
 
-def _is_rendered(file: Any) -> bool:
-    return bool(file.is_modified())
-
-
 def _documents(index: Path) -> dict[str, list[Any]]:
     documents = json.loads(index.read_text("utf-8"))["docs"] if index.is_file() else []
     return {url: list(same) for url, same in groupby(documents, lambda d: d["location"].partition("#")[0])}
@@ -191,12 +184,6 @@ def _pages_are_apart(config: Any) -> bool:
         and config.plugins.keys() - {"chronicle"} <= _PLUGINS
         and all(map(_reads_its_page_alone, config.markdown_extensions))
     )
-
-
-def _theme_changed(config: Any, changed: Collection[str]) -> bool:
-    """Whether one of the ``changed`` files overrides a part of the theme, which concerns every page."""
-    folder, docs = config.theme.custom_dir, Path(config.docs_dir)
-    return bool(folder) and any((docs / path).is_relative_to(folder) for path in changed)
 
 
 def _reads_its_page_alone(extension: str) -> bool:

@@ -32,7 +32,7 @@ from chronicle.pages.gallery import listed
 from chronicle.readers import local, read_all
 from chronicle.readers.read_on import kept_in
 from chronicle.story import picture_edge, tell
-from chronicle.timeline import OnAxis, on_axis, stitch
+from chronicle.timeline import on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import RunFolder, Workspace, path_words
 from chronicle.workspace.locks import remove
@@ -274,7 +274,12 @@ def _write(
 
     run, config, folder = product.run, redact.value(product.run.config), product.folder
     notes = [replace(note, text=redact(note.text)) for note in run.notes]
-    x, warnings = _drawn_over(timeline, config.x or product.config.x, config.tokens_per_step)
+    axis, x, warnings = config.x or product.config.x, None, [*problems]
+    try:
+        if axis != "step":
+            x = on_axis(timeline, axis, tokens_per_step=config.tokens_per_step)
+    except UsageError as err:
+        warnings.append(f"drawn over steps: {err}")
     story = tell(timeline, diagnosis, config, notes)
     title, edge = redact(run.title), picture_edge(timeline, config)
     entry = make_entry(
@@ -286,7 +291,7 @@ def _write(
         notes=notes,
         title=title,
         figures=draw(timeline, diagnosis, folder, story.events, title=title, x=x, edge=edge),
-        warnings=[*problems, *warnings, *redact.withheld()],
+        warnings=[*warnings, *redact.withheld()],
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
@@ -297,15 +302,6 @@ def _write(
         (folder / file).write_text(text, "utf-8", errors="replace")
     write_points(folder / POINTS, timeline)
     return entry
-
-
-def _drawn_over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:
-    """The axis of the figure (None: steps), and a warning if the requested axis cannot be used."""
-    try:
-        x = None if axis == "step" else on_axis(timeline, axis, tokens_per_step=tokens_per_step)
-    except UsageError as err:
-        return None, [f"drawn over steps: {err}"]
-    return x, []
 
 
 def write_points(file: Path, timeline: Timeline) -> None:

@@ -1,16 +1,13 @@
 """Withholds secrets, and on request identities, before a run is published.
 
-Logs contain configurations, command lines and environments, which may contain keys. Detection cannot be
-complete: a secret that looks like a word, under a name that reveals nothing, is published. Four things are
-searched for in every text of a run:
+Detection cannot be complete: a secret that looks like a word, under a name that reveals nothing, is
+published. What is searched for in every text of a run:
 
-- text with the form of a key: the rules of detect-secrets, and `_SHAPES`; - values under the name of a secret
-(``api_key``, ``hub_token``, ``password``): in facts, in ``NAME=VALUE`` and
-  in ``--name VALUE``;
+- text with the form of a key: the rules of detect-secrets, and `_SHAPES`;
+- values under the name of a secret (``api_key``): in facts, in ``NAME=VALUE`` and in ``--name VALUE``;
 - secret arguments of known programs (``mysql -pVALUE``, ``curl -u NAME:VALUE``): `_ARGUMENTS`;
-- with ``identities``: hosts, users, e-mail and network addresses, and home folders.
-
-Hosts and users get numbers (``host-1``), so that a page can still show that one node failed twice.
+- with ``identities``: e-mail and network addresses, home folders, hosts and users. The last two get numbers
+  (``host-1``), so that a page can still show that one node failed twice.
 """
 
 from __future__ import annotations

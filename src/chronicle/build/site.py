@@ -1,15 +1,10 @@
 """The folder of a site: what the last site was made from, and how the new one takes its place.
 
-A build renders only what has changed since the last build, judged by size and time of each file. After any
-other change (another mkdocs.yml or engine, a page edited in the site, a killed build) it renders everything.
+Only what has changed since the last build is rendered, judged by size and time of each file; after any other
+change everything. The new site is made in a folder of its own, checked, and exchanged with the old one in a
+single step. Only a folder with our marker file is ever replaced, and hidden files in it are kept.
 
-The new site is made in a folder of its own, checked, and exchanged with the old one in a single step, so that
-a complete site is there at every moment. Only a folder with our marker file is ever replaced, and hidden
-files that people put into it (such as `.git`) are kept.
-
-Site engines are rows of a table, and run as processes over a folder of Markdown. The default is mkdocs with
-the Material theme. Its end of life is announced for May 2027, so the same folder and the same mkdocs.yml can
-also be built with properdocs and zensical.
+The end of life of mkdocs is announced for May 2027: properdocs and zensical build the same folder.
 """
 
 from __future__ import annotations

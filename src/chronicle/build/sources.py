@@ -1,14 +1,10 @@
 """Which runs there are at some paths, and to which runs the logs of machines belong.
 
-Kernel logs (`dmesg`) and job logs often lie in a folder of their own. They concern a run that names the same
-job, or the only run that was active when a fault happened (within an hour, and on one of its nodes if it
-names them).
+Kernel logs (`dmesg`) and job logs in a folder of their own concern a run that names the same job, or the only
+run that was active when a fault happened (within an hour, and on one of its nodes if it names them).
 
-Neighbouring folders may hold attempts of one training: `train/`, `train_resume1/`; `PPO_1/`, `PPO_2/`. Names
-alone do not prove it: `lr0.1/` and `lr0.2/` are two runs. Folders whose names differ only by a word for
-restarts, a number at the end, the time of day or the id of a tracker are read and stitched. They are one
-training if the later steps continue from the earlier ones, with the same metrics, and under one name if a
-tracker states it.
+Neighbouring folders may hold attempts of one training (`train/`, `train_resume1/`) or two runs (`lr0.1/`,
+`lr0.2/`): those with similar names are read, and are one training if later steps continue earlier ones.
 """
 
 from __future__ import annotations

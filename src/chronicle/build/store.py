@@ -1,12 +1,9 @@
 """The store of entries in build/entries: whether an entry is complete, and made from the present inputs.
 
-An entry is stored with a key (a hash over everything that it was made from) and the hash of each of its
-files. Logs are identified by the hash of their content. Size and times of a file replace its hash only if
-this is safe: the change time of its inode, which cannot be set back, must be well before the moment at which
-the content was hashed (git calls a later one a racy timestamp).
-
-`chronicle check` does not rely on this and reads all files of a workspace, since a failing disk changes
-neither size nor time. A damaged entry is marked, so that the next build makes it again.
+Logs are identified by the hash of their content. Size and times of a file replace its hash only if this is
+safe: the change time of its inode, which cannot be set back, must be well before the moment at which the
+content was hashed (git calls a later one a racy timestamp). `chronicle check` reads all files instead, since
+a failing disk changes neither size nor time; the next build makes a damaged entry again.
 """
 
 from __future__ import annotations

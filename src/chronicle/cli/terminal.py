@@ -80,13 +80,6 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Stor
         yield f"  In doubt: {printable(doubt)}"
 
 
-def _unassessed(diagnosis: Diagnosis) -> list[str]:
-    """What the log lacks, each with the patterns that could not be assessed without it."""
-    lacking = (f"Without {needs}: {names}." for needs, names in words.unassessed(diagnosis).items())
-    text = " ".join(("Some patterns could not be assessed.", *lacking))
-    return filled(text, "", "  ") if diagnosis.not_assessed else []
-
-
 def event_lines(event: Event, before: str = "") -> Iterator[str]:
     """``before``, its number or letter, the shape of its verdict or what kind it is, and its sentence."""
     shape = LOOKS[event.verdict][0] if event.verdict is not None else ""
@@ -244,7 +237,9 @@ def explain(
         yield ""
     if not which:
         yield from (*story.paragraphs, diagnosis.because)
-        yield from _unassessed(diagnosis)
+        if diagnosis.not_assessed:
+            lacking = (f"Without {needs}: {names}." for needs, names in words.unassessed(diagnosis).items())
+            yield from filled(" ".join(("Some patterns could not be assessed.", *lacking)), "", "  ")
 
 
 def _advised(given: Advice) -> Iterator[str]:

@@ -31,11 +31,10 @@ NOT_LOGS = frozenset(
         "wandb-events.jsonl",  # what old clients wrote of the machine
     )
 )
-NOT_RUNS = frozenset(["chronicle-site", "node_modules", "__pycache__"])
 # Folders that are part of the folder they are in, and no runs.
 WRAPPERS = frozenset(["logs", "log", "tb", "tensorboard", "tb_logs", "lightning_logs", "csv_logs", "csv"])
 WRAPPERS |= {"events", "vis_data"}
-_PASSED_OVER = NOT_LOGS | NOT_RUNS
+_PASSED_OVER = NOT_LOGS | {"chronicle-site", "node_modules", "__pycache__"}
 LOOK_LIMIT = "CHRONICLE_LOOK_LIMIT"  # environment variable: the most files that are no logs in what is named
 _MOST_OTHERS = 50_000
 _HIDDEN_STORES = frozenset([".neptune"])

@@ -1,11 +1,9 @@
 """chronicle.toml and run.toml: every key with its type, default, unit and meaning, in one place.
 
-The field metadata below are the documentation: `docs/configuration.md` is tested against them, and an
-unknown key is an error that names the nearest valid one.
+The field metadata below are the documentation, against which `docs/configuration.md` is tested.
 
-The module also says what a workspace may read. A run.toml, a link and an address may come from a stranger (in
-a pull request, for example), and what they lead to is read, copied and published. They are therefore followed
-only within the workspace, to folders that `allow` names, or to stores that require credentials (`s3://`,
+A run.toml, a link and an address may come from a stranger, and what they lead to is published. They are
+followed only within the workspace, to what `allow` names, or to stores that require credentials (`s3://`,
 `gs://`, `hf://`). Paths on the command line are not confined.
 """
 
