@@ -207,7 +207,9 @@ class Run:
         if all(data := [_is_data(attempt) for attempt in attempts]):
             if self.folder.searched_for and not problems:
                 remedy = "Remedy: name it alone, and it is read"
-                raise NotALog(f"{_logs_of(self.folder)}: rows in which nothing counts or is known. {remedy}")
+                raise NotALog(
+                    f"{_logs_of(self.folder)}: no column counts steps, and no metric is known. {remedy}"
+                )
             data = [False] * len(data)
         logs = [attempt for attempt, is_data in zip(attempts, data, strict=True) if not is_data]
         left_out = [attempt.name for attempt, is_data in zip(attempts, data, strict=True) if is_data]
@@ -215,7 +217,7 @@ class Run:
         with contained(_logs_of(self.folder)):
             order, relation = stated.order or None, stated.relation or None
             timeline = stitch(logs, run_id=self.run_id, order=order, relation=relation)
-        doubts = [f"{name} was left out: nothing in its rows counts or is known" for name in left_out]
+        doubts = [f"{name} was left out: no column counts steps, and no metric is known" for name in left_out]
         return replace(timeline, doubts=(*timeline.doubts, *doubts)), problems
 
 
