@@ -204,19 +204,15 @@ class Run:
         if self.folder.problem:
             raise self.folder.problem
         attempts, problems = self.read()
-        if all(data := [_is_data(attempt) for attempt in attempts]):
-            if self.folder.searched_for and not problems:
-                remedy = "Remedy: name it alone, and it is read"
-                raise NotALog(
-                    f"{_logs_of(self.folder)}: no column counts steps, and no metric is known. {remedy}"
-                )
-            data = [False] * len(data)
-        logs = [attempt for attempt, is_data in zip(attempts, data, strict=True) if not is_data]
-        left_out = [attempt.name for attempt, is_data in zip(attempts, data, strict=True) if is_data]
+        logs = [attempt for attempt in attempts if not _is_data(attempt)]
+        if not logs and self.folder.searched_for and not problems:
+            what = "no column counts steps, and no metric is known"
+            raise NotALog(f"{_logs_of(self.folder)}: {what}. Remedy: name it alone, and it is read")
+        left_out = [attempt.name for attempt in attempts if _is_data(attempt)] if logs else []
         stated = self.folder.config
         with contained(_logs_of(self.folder)):
             order, relation = stated.order or None, stated.relation or None
-            timeline = stitch(logs, run_id=self.run_id, order=order, relation=relation)
+            timeline = stitch(logs or attempts, run_id=self.run_id, order=order, relation=relation)
         doubts = [f"{name} was left out: no column counts steps, and no metric is known" for name in left_out]
         return replace(timeline, doubts=(*timeline.doubts, *doubts)), problems
 

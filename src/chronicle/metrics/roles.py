@@ -334,11 +334,11 @@ def _parts_held_out(roles: Roles) -> list[str]:
     """The validation losses that are of a part of the loss, where the whole is validated too: their names say
     the same as that of a part in the training (`vl_loss_phys` and `tr_loss_phys` beside `vl_loss_total`)."""
 
-    def said(role: Role, phases: Collection[str]) -> dict[str, frozenset[str]]:
+    def words_by_name(role: Role, phases: Collection[str]) -> dict[str, frozenset[str]]:
         return {name: frozenset(words_of(plain(name))) - {*phases} for name in _named(roles, role)}
 
-    held_out = said(Role.VALIDATION_LOSS, aliases.OF_EVALUATION | aliases.TWINS.keys())
-    parts = {words for words in said(Role.PART_LOSS, aliases.OF_TRAINING).values() if words}
+    held_out = words_by_name(Role.VALIDATION_LOSS, aliases.OF_EVALUATION | aliases.TWINS.keys())
+    parts = {words for words in words_by_name(Role.PART_LOSS, aliases.OF_TRAINING).values() if words}
     return [name for name, words in held_out.items() if words in parts and not all(held_out.values())]
 
 

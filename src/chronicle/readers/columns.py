@@ -41,7 +41,7 @@ _COUNT_OF = re.compile(r"(\d{1,18})\s?/\s?\d{1,18}")  # how far a training is of
 # Columns of what the environments of an agent tell of each episode.
 REWARD, LENGTH = "episode reward", "episode length"
 
-_TOLD_TWICE = 0.9  # share of the rows that stand twice, where two loggers tell the same
+REPEATED_SHARE = 0.9  # share of the rows that stand twice, where two loggers tell the same
 _UNIX_UNITS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))
 _FLUSH_CELLS = 1 << 16
 
@@ -110,8 +110,9 @@ class Builder:
                 return
             except OverflowError:  # a whole number of more than 63 bits
                 pass
+        texts = {value: text_of(value) for value in set(values) if type(value) is str} if str in types else {}
         for row, value in zip(rows, values, strict=True):
-            self.put(int(row), text_of(value) if type(value) is str else value)
+            self.put(int(row), texts[value] if type(value) is str else value)
 
     @property
     def counts(self) -> bool:
@@ -224,10 +225,10 @@ def attempt_of(
         facts = {"step_counter": axis.counter, **(facts or {})}
     clock, times = _times(columns, n_rows)
     series = {n: _series(n, c, steps, times) for n, c in numbers.items() if n not in (axis.name, clock)}
-    if 2 * np.count_nonzero(steps[1:] == steps[:-1]) >= _TOLD_TWICE * len(steps):
-        once = {name: _told_once(s) for name, s in series.items()}
-        n_twice = sum(len(s) for name, s in series.items() if len(once[name]) < len(s))
-        series = once if 2 * n_twice >= sum(map(len, series.values())) else series
+    if 2 * np.count_nonzero(steps[1:] == steps[:-1]) >= REPEATED_SHARE * len(steps):
+        unrepeated = {name: _without_repeats(s) for name, s in series.items()}
+        n_repeated = sum(len(s) for name, s in series.items() if len(unrepeated[name]) < len(s))
+        series = unrepeated if 2 * n_repeated >= sum(map(len, series.values())) else series
     if not series:
         raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
     constant = {k: c.values[0] for k, c in texts.items() if k != clock and len(set(c.values)) == 1}
@@ -244,11 +245,11 @@ def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:
     return Series(metric, Role.OTHER, steps[column.rows], values, times[column.rows])
 
 
-def _told_once(series: Series) -> Series:
+def _without_repeats(series: Series) -> Series:
     """A series without what a second logger told again, if nearly every value stands twice at its step."""
     again = (series.steps[1:] == series.steps[:-1]) & (series.values[1:] == series.values[:-1])
-    twice = _TOLD_TWICE * len(series) <= 2 * np.count_nonzero(again) <= len(series)
-    return series.pick(np.append(True, ~again)) if twice else series
+    repeated = REPEATED_SHARE * len(series) <= 2 * np.count_nonzero(again) <= len(series)
+    return series.pick(np.append(True, ~again)) if repeated else series
 
 
 def _times(columns: Mapping[str, Column], n_rows: int) -> tuple[str, Floats]:
@@ -266,8 +267,9 @@ def _times(columns: Mapping[str, Column], n_rows: int) -> tuple[str, Floats]:
 
 def unix(values: NDArray[Any]) -> Floats | None:
     """Seconds since 1970 from a clock in s, ms, µs or ns; None where the numbers are no dates (1973-5138)."""
+    middle = median(values)
     for low, high, per_second in _UNIX_UNITS:
-        if low <= median(values) < high:
+        if low <= middle < high:
             return np.asarray(values / per_second, np.float64)
     return None
 
