@@ -663,3 +663,38 @@ def test_a_reward_is_judged_before_its_mean_over_the_whole_run() -> None:
     some = judged(assign(log("Cumulative Reward/(t)", "Episodic Reward/episode")).values(), fewest=1)
     assert some is not None
     assert some.metric == "Episodic Reward/episode"
+
+
+def test_a_bare_score_beside_the_share_of_chance_moves_is_the_objective() -> None:
+    agent = roles(log("Average_Score", "Epsilon", "Loss"))
+    assert (agent["Average_Score"], agent["Loss"]) == ("objective", "part-loss")
+
+
+def test_a_count_of_rewards_is_no_reward() -> None:
+    assert roles(log("mean_reward_window", "reward_count_window")) == {
+        "mean_reward_window": "objective",
+        "reward_count_window": "score",
+    }
+
+
+def test_losses_that_are_called_l() -> None:
+    assert roles(log("train_L_vae", "val_L_vae")) == {"train_L_vae": "loss", "val_L_vae": "validation-loss"}
+
+
+def test_a_bare_loss_is_a_part_of_a_total_to_which_it_sums() -> None:
+    random = np.random.default_rng(0)
+    loss, other = random.normal(3, 0.5, 60), random.normal(1, 0.2, 60)
+    columns = {"loss": loss, "orth_loss": other, "total_loss": loss + other}
+    steps = np.arange(60)
+    assigned = assign(
+        {name: Series(name, Role.OTHER, steps, column, steps * 1.0) for name, column in columns.items()}
+    )
+    assert {name: series.role.value for name, series in assigned.items()} == {
+        "loss": "part-loss",
+        "orth_loss": "part-loss",
+        "total_loss": "loss",
+    }
+
+
+def test_a_number_of_phrases_beside_parts_of_a_loss_is_no_loss() -> None:
+    assert roles(log("Losses/parser", "train")) == {"Losses/parser": "loss", "train": "other"}

@@ -236,3 +236,14 @@ def test_a_file_for_each_of_the_losses_of_one_run(tmp_path: Path) -> None:
         (),
         1,
     )
+
+
+def test_epochs_and_steps_before_a_loss_without_names(tmp_path: Path) -> None:
+    """As d3rlpy writes them, whichever of both comes first."""
+    rows = [(n, 1000 * n, 3 / n) for n in range(1, 6)]
+    points = [(1000 * n, 3 / n) for n in range(1, 6)]
+    for order in ((0, 1, 2), (1, 0, 2)):
+        text = "".join(",".join(str(row[k]) for k in order) + "\n" for row in rows)
+        series = only(written(tmp_path, "loss.csv", text))
+        assert series["loss"] == ("loss", points)
+        assert series["epoch"][1] == [(1000 * n, n) for n in range(1, 6)]

@@ -21,6 +21,7 @@ SEEDS = "run,step,loss\n0,1,3.0\n1,1,4.0\n0,2,2.0\n"
 EXPORT = '"Step","a - loss","a - loss__MIN","a - loss__MAX","b - loss","b - loss__MIN","b - loss__MAX"\n'
 EXPORT += "1,3.0,3.0,3.0,4.0,4.0,4.0\n2,2.0,2.0,2.0,,,\n"
 ALONE = "run,step,loss\na,1,3.0\na,2,2.0\n"
+COURSES = [(model, data, seed) for model in ("gcn", "gat") for data in ("cora", "pubmed") for seed in (1, 2)]
 NAMELESS = "step,loss\n1,3.0\n2,2.0\n"
 
 
@@ -285,3 +286,25 @@ def test_a_grid_of_results_is_one_table_of_them(
     assert (attempt.facts.get("rows"), attempt.axis) == (rows, axis)
     if axis == "item":
         assert len(stitch([attempt]).attempts) == 1
+
+
+def test_a_course_of_each_configuration_is_a_run(tmp_path: Path) -> None:
+    """Model, data set and seed change only where the epochs begin anew, one or several at once."""
+    header = "model,dataset,seed,epoch,loss,note\n"
+    rows = [(*c, n, 3 / (n + 1), "x") for c in COURSES for n in range(6)]
+    (tmp_path / "curves.csv").write_text(header + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    objects = [dict(zip(header.strip().split(","), row, strict=True)) for row in rows]
+    (tmp_path / "curves.jsonl").write_text("".join(json.dumps(row) + "\n" for row in objects))
+    names = [f"{model}/{data}/seed {seed}" for model, data, seed in COURSES]
+    for file in (tmp_path / "curves.csv", tmp_path / "curves.jsonl"):
+        attempts = read(file)
+        assert sorted(attempt.facts["run"] for attempt in attempts) == sorted(names)
+        assert {len(attempt.series["loss"]) for attempt in attempts} == {6}
+        assert sorted(run.only for run in runs_below(file)) == sorted(names)
+
+
+def test_a_text_that_changes_within_a_course_tells_no_runs_apart(tmp_path: Path) -> None:
+    rows = [f"{'warm' if n < 3 else 'main'},{n},{3 / (n + 1)}\n" for _ in range(2) for n in range(6)]
+    (tmp_path / "train.csv").write_text("schedule,epoch,loss\n" + "".join(rows))
+    (attempt,) = read(tmp_path / "train.csv")
+    assert len(attempt.series["loss"]) == 12

@@ -38,7 +38,7 @@ AN_ERROR = (
     rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance|exploitability"
     rf"|{_OF_BOOSTING})"
     rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (alpha|delta|q|variance power))?( {_OF})*$"
-    r"|^l( (?!r$)[a-z]+){0,2}$|^learn$"
+    rf"|^({_OF} )*l( (?!r$)[a-z]+){{0,2}}$|^learn$"
 )
 _STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
 _SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
@@ -199,8 +199,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.UPDATE_NORM, r"\b(update|delta|step)s? (l2 )?(norm|rms)\b|\bupdate ratio\b",
         "update_norm, optim/update_rms"),
     Alias(Role.GRAD_NORM,
-        r"\bgrad(ient)?s?\b.*\bnorm\b|\bnorm\b.*\bgrad(ient)?s?\b|\bg ?norm\b|\bglobal norm\b|^norm$",
-        "grad_norm, grad norm, gnorm, norm, hidden_gradient_norm"),
+        r"\bgrad(ient)?s?\b.*\bnorm\b|\bnorm\b.*\bgrad(ient)?s?\b|\bg ?norm\b|\bglobal norm\b|^norm$|^grdn$",
+        "grad_norm, grad norm, gnorm, norm, hidden_gradient_norm, grdn"),
     Alias(Role.OTHER, EVALUATED
         + r".*\b(runtime|time|per (second|sec|s)|steps|duration|samples|step)$|\beta\b|\bdata time\b",
         "eval_runtime, eval_samples_per_second, eta_seconds, data_time"),
@@ -245,7 +245,7 @@ ALIASES: tuple[Alias, ...] = (
         "val_accuracy, eval/bleu, test_acc, validation/wer"),
     Alias(Role.OTHER, rf"^(?=.*{REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
     Alias(Role.OBJECTIVE,
-        rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+|market|portfolio|stock)\b)"
+        rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+|counts?|market|portfolio|stock)\b)"
         rf".*{REWARDED}",
         "reward, ep_rew_mean, episode_reward_mean, charts/episodic_return, AverageEpRet, fitness"),
     Alias(Role.DATASET_LOSS, r"\bper token loss\b|\bloss\b.*\b(dataset|source|domain|subset|corpus)\b"
@@ -297,9 +297,9 @@ def in_english(text: str) -> str:
 
 # Names of the step column of a table by rank, with what they count; compared without case, blanks and dots.
 _COUNTED = {
-    "step": "global_step update_step optimizer_step num_updates current_steps train_step training_step step"
-    " steps time/total_timesteps iteration iterations training_iteration iter update updates _step"
-    " total_timesteps timesteps_total timesteps timestep timestepssofar",
+    "step": "global_step update_step optimizer_step num_updates n_updates current_steps train_step"
+    " training_step step steps time/total_timesteps iteration iterations training_iteration iter update"
+    " updates _step total_timesteps timesteps_total timesteps timestep timestepssofar",
     "sample": "samples_count consumed_samples samples_trained_on samples",
     "token": "consumed_tokens tokens_seen tokens",
     "epoch": "epoch",
@@ -307,7 +307,7 @@ _COUNTED = {
 STEP_NAMES = tuple((name, counted) for counted, names in _COUNTED.items() for name in names.split())
 # Names of counters that begin anew in each epoch, or with a launch alone, and may mean other things too: in
 # tables, on a console.
-_IN_EPOCH = "iters batch batches minibatch mini_batch batch_idx batch_id batch_num i idx"
+_IN_EPOCH = "iters itr it batch batches minibatch mini_batch batch_idx batch_id batch_num i idx"
 LAUNCH_NAMES = ("episode", "episodes", "generation", "generations", "gen", "round")
 IN_EPOCH_NAMES = (*_IN_EPOCH.split(), *LAUNCH_NAMES)
 _ON_CONSOLE = (

@@ -124,13 +124,16 @@ def by_values(series: Log) -> dict[str, ByValues]:
     known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
     for total in totals:
         candidates = {n: metric for n, metric in (undecided | known).items() if n not in decided}
+        if "total" in plain(total).split():  # of which a bare `loss` may be a part
+            candidates |= {n: series[n] for n in totals if n != total and "total" not in plain(n).split()}
         if unnamed := role_of(total) is Role.OTHER:
             candidates = {n: metric for n, metric in candidates.items() if names.names_a_loss(n)}
         weights = parts_of(series[total], candidates)
         mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not (known or unnamed)
         why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
         role = Role.DATASET_LOSS if mean else Role.PART_LOSS
-        fits = (n for n in weights if n in undecided and (role is Role.PART_LOSS or role_of(n) is Role.LOSS))
+        free = undecided.keys() | {*totals}
+        fits = (n for n in weights if n in free and (role is Role.PART_LOSS or role_of(n) is Role.LOSS))
         decided |= dict.fromkeys(fits, ByValues(role, why))
         decided |= {total: ByValues(Role.LOSS, why)} if unnamed and weights else {}
     return decided
@@ -231,9 +234,9 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     words = [set(words_of(plain(name))) for name in losses]  # where an expert is imitated, of an opponent too
     of_an_agent = all((aliases.OF_AGENTS | aliases.OPPONENTS) & own for own in words)
     of_an_agent &= not words or any(aliases.OF_AGENTS & own for own in words)
-    if not rewards and Role.OBJECTIVE not in given.values() and of_an_agent:
+    explores = any(plain(name) in aliases.EXPLORING for name in roles)
+    if not rewards and Role.OBJECTIVE not in given.values() and (of_an_agent or explores):
         bare = {name: _AVERAGED.sub("", plain(name)) for name in _named(roles, Role.OTHER, Role.SCORE)}
-        explores = any(plain(name) in aliases.EXPLORING for name in roles)
         scores = aliases.BARE_SCORES | {"r"} if explores else aliases.BARE_SCORES
         rewards = [name for name, score in bare.items() if score in scores]
         evaluated = _named(roles, Role.VALIDATION_SCORE) if losses and not rewards else []
@@ -293,7 +296,7 @@ def _phases(roles: Roles) -> dict[str, Role]:
     ours = {name for name in roles if plain(name) in aliases.OF_TRAINING}
     theirs = {name for name in roles if plain(name) in aliases.OF_EVALUATION}
     others = {role for name, role in roles.items() if name not in ours | theirs}
-    if ours and Role.LOSS in others:
+    if ours and (Role.LOSS in others or (Role.PART_LOSS in others and not theirs)):
         return dict(roles) | {name: Role.OTHER for name in ours | theirs if "loss" not in plain(name)}
     if not ours or not theirs or not others.isdisjoint(LOSSES):
         return dict(roles)

@@ -11,7 +11,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import compress
+from itertools import compress, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,13 +22,13 @@ from chronicle.errors import BadLog
 from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.metrics.names import names_a_loss, role_of
 from chronicle.metrics.values import moment
-from chronicle.model import Attempt, Fault, Place, Series
+from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers import runs_in_table
-from chronicle.readers.columns import LENGTH, REWARD, attempt_of, is_blank, number
+from chronicle.readers.columns import LENGTH, REWARD, attempt_of, is_blank, iso_seconds, number
 from chronicle.readers.csv_cells import Table, beginning, delimiter_of, header_names, spelling_of
 from chronicle.readers.hyperparameters import named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat
-from chronicle.readers.runs_in_table import attempts_of, is_metric, loss_of, names_of, runs_of
+from chronicle.readers.runs_in_table import attempts_of, loss_of, may_change_settings, runs_of
 from chronicle.readers.step_axis import Column, column_key, counts_steps
 from chronicle.readers.text import Head, clean, json_or_none
 
@@ -72,6 +72,44 @@ def identify(head: Head) -> bool:
         return not body or max(shares, default=0.0) >= 0.5
     named = not any(numeric) or bool(loss_of(head.path))
     return named and 2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
+
+
+def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
+    """Names of the columns of a table without a header, by the name of its file; [] where it tells none. One
+    column is the loss, score or reward; before it or another known metric may stand what grows: steps, dates,
+    or epochs and steps (d3rlpy). Only rewards may all be whole."""
+    width, role = len(rows[0]) if rows else 0, role_of(path.stem)
+    named = role in runs_in_table.SCORES or (width > 1 and role is not Role.OTHER)
+    metric = loss_of(path) or (path.stem if named else "")
+    if not metric or width not in (1, 2, 3):
+        return []
+    dated = width == 2 and iso_seconds([row[0] for row in rows]) is not None
+    read = [[value for cell in row[dated:] if (value := number(cell)) is not None] for row in rows]
+    cells = [row for row in read if len(row) == width - dated]  # a damaged row is forgiven
+    if len(read[0]) < width - dated or 2 * len(cells) <= len(rows):
+        return []
+    *counters, values = zip(*cells, strict=True)
+    growing = (_are_whole(c) and all(before < after for before, after in pairwise(c)) for c in counters)
+    counted = dated or all(growing)
+    may_be_metric = role is Role.OBJECTIVE or not _are_whole(values)
+    known = may_be_metric and (width == 1 or (counted and len(cells) >= width))
+    counter_names = ["datetime"] if dated else ["epoch", "step"][-width + 1 :]
+    if width == 3 and counters[0][-1] > counters[1][-1]:
+        counter_names.reverse()
+    return [*counter_names[: width - 1], metric] if known else []
+
+
+def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
+    """Whether a single column under a name is a metric, by that name or by the name of the file."""
+    numbers = [value for cell in cells if (value := number(cell)) is not None]
+    if 2 * len(numbers) <= len(cells):
+        return False
+    named = role_of(name) in runs_in_table.JUDGED or names_a_loss(name) or bool(loss_of(path))
+    return role_of(name) in runs_in_table.SCORES or (named and not _are_whole(numbers))
+
+
+def _are_whole(values: Sequence[float]) -> bool:
+    return all(value == value // 1 for value in values)
 
 
 def _begin(start: Sequence[str]) -> list[list[str]]:
@@ -152,12 +190,21 @@ def _of_episodes(columns: dict[str, Column], n_rows: int, begun: Any) -> dict[st
 
 def runs(path: Path) -> list[str]:
     """The runs of a table of several (the fact "run"); [] for any other. Raises BadLog for a bad header."""
-    names = next(iter(_begin(Head.of(path).lines)), [])
+    head = Head.of(path)
+    names, *rows = _begin(head.lines) or [[]]
     named = {*map(column_key, names)} & {*runs_in_table.RUN_NAMES}
     several = named or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
-    if not several and not (loss_of(path) and len(names) > 2):
+    if not several and not (loss_of(path) and len(names) > 2) and not _may_change_settings(head, names, rows):
         return []
     return [run for run in runs_of(path, Table(path).columns) if run]
+
+
+def _may_change_settings(head: Head, names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    if len(rows) < 2 or all(number(cell) is not None for cell in rows[0]):
+        return False
+    last = next(csv.reader([head.last_line], delimiter=delimiter_of(head.lines[0])), [])
+    first, second, end = (dict(zip(names, row, strict=False)) for row in (*rows[:2], last))
+    return may_change_settings({n: c for n, c in first.items() if number(c) is None}, second, end)
 
 
 # --- tables in documents ---

@@ -23,7 +23,7 @@ from chronicle.model import Attempt, Fault, Place, Role, Steps
 from chronicle.readers.columns import Builder, text_of
 from chronicle.readers.hyperparameters import below_config, named_facts
 from chronicle.readers.read_on import read_lines
-from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, runs_of
+from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, may_change_settings, runs_of
 from chronicle.readers.step_axis import Column, counts_steps, is_counter
 from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_json, json_or_none
 
@@ -73,9 +73,16 @@ def read(path: Path) -> list[Attempt]:
 
 def runs(path: Path) -> list[str]:
     """The runs that a key of the lines names, as the fact "run"; none if no first line has the key."""
-    if not any(f'"{name}":' in line for line in Head.of(path).lines for name in RUN_NAMES):
+    head = Head.of(path)
+    named = any(f'"{name}":' in line for line in head.lines for name in RUN_NAMES)
+    if not named and not _may_change_settings(head):
         return []
     return [run for run in runs_of(path, JsonLog(path).columns()) if run]
+
+
+def _may_change_settings(head: Head) -> bool:
+    rows = [json_or_none(line) for line in (*head.lines[:2], head.last_line) if '": "' in line]
+    return len(rows) == 3 and all(isinstance(row, dict) for row in rows) and may_change_settings(*rows)
 
 
 class JsonLog:

@@ -25,7 +25,7 @@ from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import LOSSES, names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Role, Steps
-from chronicle.readers.columns import attempt_of, iso_seconds, number
+from chronicle.readers.columns import attempt_of
 from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter
 from chronicle.readers.text import clean
 
@@ -39,10 +39,10 @@ PHASE_NAMES = ("mode", "phase", "split", "stage", "subset")
 _PLACES = frozenset((*TIME_NAMES, *METRIC_NAMES, *PART_NAMES, *ID_NAMES, *RUN_NAMES, *PHASE_NAMES))
 OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
 
-_SCORES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE)
-_JUDGED = (*_SCORES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
+SCORES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE)
+JUDGED = (*SCORES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
 _ASIDE = frozenset(("time", "elapsed", "seconds", "sec", "s", "minutes", "duration", "n", "id", "seed"))
-_OF_RUNS = "results of runs"  # a column of their names
+_OF_RUNS, _OF_SETTINGS = "results of runs", "settings of runs"  # columns of their names
 _VALUE = frozenset(("value", "values", "y", "0"))  # "0" is what pandas calls a column without a name
 
 FEWEST_ITEMS, _MOST_NAMED = 3, 3  # rows of results; columns that tell them apart
@@ -145,7 +145,7 @@ def _may_count(name: str) -> bool:
 
 def _is_setting(name: str, cells: NDArray[Any], begins: NDArray[np.intp]) -> bool:
     """Whether the cells change only where steps begin again, and come again or stay for several rows."""
-    if role_of(name) in (*LOSSES, *_SCORES) or _may_count(name) or column_key(name) in _PLACES:
+    if role_of(name) in (*LOSSES, *SCORES) or _may_count(name) or column_key(name) in _PLACES:
         return False
     changes = np.flatnonzero(cells[1:] != cells[:-1]) + 1
     stays = 2 * (len(begins) + 1) <= len(cells) or 2 * len(set(cells.tolist())) <= len(cells)
@@ -170,7 +170,7 @@ def _ranks(name: str, values: NDArray[Any]) -> bool:
     badness = values * (1.0 if role in LOSSES else -1.0)
     before, after = badness[:-1], badness[1:]  # compared, not subtracted: they may be infinite
     ordered = (after >= before).all() and 2 * np.count_nonzero(after > before) > len(values)
-    return role in (*LOSSES, *_SCORES) and bool(ordered)
+    return role in (*LOSSES, *SCORES) and bool(ordered)
 
 
 def _is_grid(values: NDArray[Any]) -> bool:
@@ -206,11 +206,16 @@ def _names_items(name: str, column: Column, n_rows: int) -> bool:
 @any_numbers
 def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
     """Columns by run, in the order in which the runs first come; one run called "" where none is named. Runs
-    are told apart by a column of ids or names, by what a W&B export puts before its metrics, or by columns
-    that only the file's name calls losses. A column of metrics beside one of values is a long table."""
+    are told apart by a column of ids or names, by columns of settings, by what a W&B export puts before its
+    metrics, or by columns that only the file's name calls losses. A column of metrics beside one of values is
+    a long table."""
     by_key = {column_key(name): name for name in columns}
     keys = [by_key[key] for key in dict.fromkeys((*ID_NAMES, *RUN_NAMES)) if key in by_key]
     keys = [name for name in keys if _names_runs(columns[name])]
+    if not keys and (settings := _settings_of_runs(columns)):
+        columns = {name: column for name, column in columns.items() if name not in settings}
+        columns[_OF_SETTINGS] = _joined([*settings.values()], _n_rows(settings))
+        keys = [_OF_SETTINGS]
     value = next((by_key[key] for key in VALUE_NAMES if key in by_key), "")
     runs = _split(columns, keys) if keys else _exported(columns)
     if value and not columns[value].is_text and (metrics := _metrics(columns, by_key)):
@@ -218,6 +223,37 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
     elif list(runs) == [""]:
         return by_file(path, dict(columns))
     return {"": _results(runs)} if _hold_results(runs) else runs
+
+
+def _settings_of_runs(columns: Columns) -> Columns:
+    """The columns that say of which configuration a course of steps is: texts (model, data set), and seeds
+    beside them, that change only where the steps begin anew and hold for several rows. {} if there is no
+    text, as of a table in which each row is the result of a configuration."""
+    n_rows = max((len(column.rows) for column in columns.values()), default=0)
+    whole = {name: column for name, column in columns.items() if len(column.rows) == n_rows}
+    texts = [name for name, column in whole.items() if column.is_text and column_key(name) not in _PLACES]
+    steps = next((c.values for n, c in whole.items() if is_counter(n) and not c.is_text), None)
+    if not texts or steps is None:
+        return {}
+    begins = np.flatnonzero(steps[1:] < steps[:-1]) + 1
+    if not len(begins) or n_rows < FEWEST_ITEMS * (len(begins) + 1):
+        return {}
+    seeds = [name for name in whole if _SETTING.fullmatch(plain(name))]
+    settings = [n for n in dict.fromkeys((*texts, *seeds)) if _is_setting(n, whole[n].values, begins)]
+    if not {*settings} & {*texts}:
+        return {}
+    return {name: whole[name] if name in texts else _as_texts(name, whole[name]) for name in settings}
+
+
+def may_change_settings(first: Mapping[str, Any], second: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
+    """Whether the first two rows of a table and its last one may be of runs with other settings: a text is
+    the same in two rows and another one at the end."""
+    texts = (name for name, cell in first.items() if isinstance(cell, str) and second.get(name) == cell)
+    return any(last.get(n, first[n]) != first[n] and column_key(n) not in _PLACES for n in texts)
+
+
+def _as_texts(name: str, column: Column) -> Column:
+    return Column(np.array([f"{name} {cell:g}" for cell in column.values.tolist()], object), column.rows)
 
 
 def _hold_results(runs: Mapping[str, Columns]) -> bool:
@@ -419,40 +455,10 @@ def loss_of(path: Path) -> str:
     return path.stem if names_a_loss(path.stem) else ""
 
 
-def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
-    """Names of the columns of a table without a header, by the name of its file; [] where it tells none. One
-    column is the loss, score or reward; steps that grow, or dates, may stand before it or another known
-    metric. Only rewards may all be whole."""
-    width, role = len(rows[0]) if rows else 0, role_of(path.stem)
-    named = role in _SCORES or (width == 2 and role is not Role.OTHER)
-    metric = loss_of(path) or (path.stem if named else "")
-    if not metric or width not in (1, 2):
-        return []
-    dated = width == 2 and iso_seconds([row[0] for row in rows]) is not None
-    read = [[value for cell in row[dated:] if (value := number(cell)) is not None] for row in rows]
-    cells = [row for row in read if len(row) == width - dated]  # a damaged row is forgiven
-    if len(read[0]) < width - dated or 2 * len(cells) <= len(rows):
-        return []
-    steps, values = [row[0] for row in cells], [row[-1] for row in cells]
-    counted = dated or (_are_whole(steps) and all(before < after for before, after in pairwise(steps)))
-    may_be_metric = role is Role.OBJECTIVE or not _are_whole(values)
-    known = may_be_metric and (width == 1 or (counted and len(cells) > 1))
-    return ["datetime" if dated else "step", metric][-width:] if known else []
-
-
-def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
-    """Whether a single column under a name is a metric, by that name or by the name of the file."""
-    numbers = [value for cell in cells if (value := number(cell)) is not None]
-    if 2 * len(numbers) <= len(cells):
-        return False
-    named = role_of(name) in _JUDGED or names_a_loss(name) or bool(loss_of(path))
-    return role_of(name) in _SCORES or (named and not _are_whole(numbers))
-
-
 def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Column]]:
     """Columns by run, where the name of the file alone says that they are losses; one run "" else. Of several
     columns with names that say nothing, each is that of a run: who logs parts of one training says so."""
-    if role_of(path.stem) in _SCORES:  # alone, `train` and `val` are those of a loss
+    if role_of(path.stem) in SCORES:  # alone, `train` and `val` are those of a loss
         phases = OF_TRAINING | OF_EVALUATION
         columns = {f"{path.stem}/{n}" if plain(n) in phases else n: c for n, c in columns.items()}
     if plain(path.stem) in OF_EVALUATION and any(  # val.jsonl beside train.jsonl
@@ -477,7 +483,3 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
 def _is_aside(name: str, column: Column) -> bool:
     """Whether these are texts, a clock or a count. Only names tell, for they stay when a log grows."""
     return column.is_text or column_key(name) in TIME_NAMES or bool(set(plain(name).split()) & _ASIDE)
-
-
-def _are_whole(values: Sequence[float]) -> bool:
-    return all(value == value // 1 for value in values)

@@ -98,6 +98,14 @@ class Head:
         lines = start.decode(encoding_of(start), errors="replace").splitlines()
         return lines[:-1] if len(start) == HEAD_BYTES and len(lines) > 1 else lines
 
+    @property
+    def last_line(self) -> str:
+        """The last line of the file, of which at most `HEAD_BYTES` are read. Raises OSError."""
+        with self.path.open("rb") as file:
+            file.seek(max(self.size - HEAD_BYTES, 0))
+            lines = file.read().decode(encoding_of(self.start), "replace").rstrip().splitlines()
+        return lines[-1] if lines else ""
+
 
 @lru_cache(maxsize=256)
 def _head(path: Path, *state: int) -> Head:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from chronicle.metrics.roles import assign
 from chronicle.model import Attempt
 from chronicle.readers import read_file
 
@@ -114,3 +115,52 @@ def test_four_epochs_with_a_loss_are_enough(tmp_path: Path) -> None:
         tmp_path, "".join(f"Epoch {epoch}: val_loss=0.{9 - epoch}, val_acc=0.5\n" for epoch in range(4))
     )
     assert points(attempt, "val_loss") == [(0, 0.9), (1, 0.8), (2, 0.7), (3, 0.6)]
+
+
+def test_counts_that_are_told_in_thousands_go_on_as_those_before_them(tmp_path: Path) -> None:
+    """LeRobot's `step:2K`: from 1,000 on, several records have the same count."""
+    counts = [200 * n for n in range(1, 80)]
+    told = [str(n) if n < 1000 else f"{n / 1000:.0f}K" for n in counts]
+    lines = [f"step:{text} smpl:{text} loss:{3 / (k + 1):.5f} lr:1.0e-05" for k, text in enumerate(told)]
+    attempt = read(tmp_path, "\n".join(lines) + "\n")
+    assert [step for step, _ in points(attempt, "loss")] == counts
+
+
+def test_memory_is_no_count_in_millions(tmp_path: Path) -> None:
+    lines = [f"iter: {n} loss: {3 / (n + 1):.3f} max_mem: {300 + n}M" for n in range(20)]
+    assert set(read(tmp_path, "\n".join(lines) + "\n").series) == {"loss"}
+
+
+def test_the_parts_of_a_loss_in_a_dictionary_are_named_after_it(tmp_path: Path) -> None:
+    """spaCy's, with the number of sentences on a line of its own."""
+    lines = [f"Losses {{'parser': {900 / (n + 1):.3f}}}\nnumber of phrases {470 + n % 3}" for n in range(20)]
+    attempt = read(tmp_path, "\n".join(lines) + "\n")
+    roles = {name: series.role.value for name, series in assign(attempt.series).items()}
+    assert roles == {"Losses/parser": "loss"}
+
+
+def test_dictionaries_of_python_are_a_log_whatever_the_file_is_called(tmp_path: Path) -> None:
+    lines = [f"{{'loss': {3 / (n + 1):.3f}, 'learning_rate': 0.1, 'epoch': {n / 10}}}" for n in range(20)]
+    assert len(points(read(tmp_path, "\n".join(lines) + "\n", "loss.jsonl"), "loss")) == 20
+
+
+def test_a_loop_of_its_own_is_read_though_the_trainer_evaluates(tmp_path: Path) -> None:
+    lines = [f"loss: {3 / (n + 1):.3f}, grad_norm: 1.5" for n in range(20)]
+    lines.append("{'eval_loss': 0.5, 'eval_runtime': 3.0, 'epoch': 3.0}")
+    assert len(points(read(tmp_path, "\n".join(lines) + "\n"), "loss")) == 20
+
+
+def test_a_bar_that_is_full_wherever_an_epoch_is_told_does_not_count(tmp_path: Path) -> None:
+    """The last bar before each line is that of the test set."""
+    lines = []
+    for epoch in range(8):
+        lines += [f"Batch progress: {n / 1.5:.2f}% [{n}/150]" for n in (50, 100, 150)]
+        lines += [f"test progress: {n / 3.5:.2f}% [{n}/350]" for n in (50, 100, 350)]
+        lines += [f"epoch: {epoch} train loss: {3 / (epoch + 1):.3f} test loss: {4 / (epoch + 1):.3f}"]
+    attempt = read(tmp_path, "\n".join(lines) + "\n")
+    assert [step for step, _ in points(attempt, "train loss")] == [*range(8)]
+
+
+def test_keys_that_were_pressed_before_a_line_belong_to_no_word(tmp_path: Path) -> None:
+    lines = [f"{'^[[A' * (n == 6)}step {n:05}/20 | loss: {3 / (n + 1):.3f}" for n in range(20)]
+    assert len(points(read(tmp_path, "\n".join(lines) + "\n"), "loss")) == 20

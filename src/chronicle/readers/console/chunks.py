@@ -37,6 +37,7 @@ MAX_LINE_BYTES = 1 << 20
 
 _LINE_END = re.compile(rb"[\r\n]")
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_TYPED = re.compile(rb"(?:\^\[\[[A-D])+")  # keys that were pressed while a terminal showed the log
 _CURSOR_MOVE = re.compile(rb"\x1b\[\d*[ABEF](?=[^\r\n])")  # to another line, by several progress bars
 # A progress bar after which another line begins without a line end, as both are written to one file.
 _BAR_BEFORE_LINE = re.compile(rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])(?=[^\s\],|)])")
@@ -115,6 +116,8 @@ def plain(data: bytes) -> bytes:
     """The text without colours, in which every line ends with ``\\n`` or a lone ``\\r``."""
     if b"\x1b" in data:
         data = _ESCAPE.sub(b"", _CURSOR_MOVE.sub(b"\r", data))
+    if b"^[[" in data:
+        data = _TYPED.sub(b"", data)
     if b"it/s" in data or b"s/it" in data:
         data = _BAR_BEFORE_LINE.sub(rb"\1\r", data)
     return data.replace(b"\r\n", b"\n") if b"\r" in data else data
@@ -133,7 +136,8 @@ def _chunk(data: bytes, first: int, n_cut: int, *, is_last: bool = False) -> Chu
 
 SAMPLE_BYTES, PIECE_BYTES, N_PIECES = 1 << 20, 1 << 16, 4
 _DATA = re.compile(r"\.(jsonl?|ndjson|[ct]sv)", re.IGNORECASE)  # have readers of their own, even if damaged
-_NAMED_NUMBER = re.compile(r"[A-Za-z)\]][:=] ?[-+\[(]?\d")  # "Reward: 2.5", as no table and no JSON has it
+# "Reward: 2.5", "'loss': 2.5", as no table and no JSON has it
+_NAMED_NUMBER = re.compile(r"[A-Za-z)\]'][:=] ?[-+\[(]?\d")
 
 _NUMBERS = tuple(map(re.compile, (rb"nan\b(?<!\w...)", rb"inf\b(?<!\w...)", rb"\d[\d.,]*(?:[eE][-+]?\d+)?")))
 _SIGNS_AND_BLANKS = b"-+ \t\r\v\f"

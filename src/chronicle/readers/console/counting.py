@@ -120,6 +120,7 @@ class Course:
         self._counts_passes, self._epoch_named, self._beside_epoch = False, False, False
         self._counted_in_epoch = False  # whether the epoch that was named last has a count
         self._count = Pair("", -1.0)  # the last one
+        self._distance = 0.0  # of the last two counts that were told in full
         self.announce_launch()
 
     @property
@@ -168,9 +169,9 @@ class Course:
             # In the next launch, a bar may have another end.
             is_same_bar = self.last is None and record.shape == self._shape
             if key_of(pair) in plan.counters or is_same_bar:
-                known, self._shape = True, record.shape
+                known, is_next, self._shape = True, record.shape == self._shape, record.shape
                 if rank <= self._rank and not (stands_still and self._is_other(pair)):
-                    self._count_on(rank, pair, epoch is not None)
+                    self._count_on(rank, self._in_full(pair, is_next=is_next), epoch is not None)
                     return self.last, True
         if epoch and self._rank == _NO_RANK and epoch.value == self._epoch // 1:
             self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
@@ -208,6 +209,17 @@ class Course:
         """Whether a pair does not continue the last count: an evaluation may count its own batches."""
         before = self._count
         return key_of(pair) != key_of(before) or pair.of != before.of or pair.value < before.value
+
+    def _in_full(self, pair: Pair, *, is_next: bool) -> Pair:
+        """A count that is told in thousands or more (``12K``) as the one that is meant if the distance of the
+        counts that were told in full goes on."""
+        before = self._count
+        expected = before.value + self._distance * is_next
+        if pair.unit:
+            return pair._replace(value=expected) if abs(expected - pair.value) < pair.unit else pair
+        if pair.name == before.name and not before.unit and pair.value > before.value >= 0:
+            self._distance = pair.value - before.value
+        return pair
 
     def _count_on(self, rank: int, pair: Pair, has_epoch: bool) -> None:
         before = self._count

@@ -23,7 +23,7 @@ from chronicle.readers.console.log import Line, Log, Rows
 from chronicle.readers.console.pairs import numbers
 
 NAME = "hf-console"
-MARKS = (rb"\{'[^{}\n]{0,4000}?'epoch': '?\d",)
+MARKS = (rb"\{'(?!eval_|train_runtime)[^{}\n]{0,4000}?'epoch': '?\d",)
 
 _LINE = re.compile(rb"\{'[\w./ -]+': |^ *\d+%\|[^|]*\| *\d+/\d+ \[")
 _DICT = re.compile(r"\{('[^{}]*)\}")

@@ -152,12 +152,14 @@ class Record:
     are their names, ``counters`` what counts steps, the best first. ``is_open``: the log ended in it."""
 
     def __init__(self, reading: Reading, sources: Sequence[Source], *, is_open: bool = False) -> None:
-        form, values, ends, *_ = reading
+        form, values, ends, units = reading.form, reading.values, reading.ends, reading.units
         self.form, self.values, self.ends, self.sources, self.is_open = form, values, ends, sources, is_open
         self.shape, self.evaluation, self.is_block = form.names, form.evaluation, len(sources) > 1
         epoch = form.epoch
         self.epoch = Pair(form.names[epoch], values[epoch], ends.get(epoch, 0)) if epoch >= 0 else None
-        ranked = ((rank, Pair(name, values[i], ends.get(i, 0))) for rank, i, name in form.ranked)
+        ranked = (
+            (rank, Pair(name, values[i], ends.get(i, 0), units.get(i, 0))) for rank, i, name in form.ranked
+        )
         self.counters = [(n, p) for n, p in ranked if 0 <= p.value < 2.0**63 and p.value == p.value // 1]
 
     @property
@@ -208,7 +210,8 @@ class Record:
 def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
     form = form_of(tuple(pair.name for pair in named), _words_of(named, pairs.reworded(text)))
-    return Reading(form, [pair.value for pair in named], ends)
+    units = {i: pair.unit for i, pair in enumerate(named) if pair.unit}
+    return Reading(form, [pair.value for pair in named], ends, units=units)
 
 
 @lru_cache(maxsize=2)  # a line that depends on those before it is asked for twice

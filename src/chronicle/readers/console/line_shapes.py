@@ -66,8 +66,9 @@ form_of = lru_cache(maxsize=4096)(Form)
 
 
 class Reading(NamedTuple):
-    """The numbers of a line, by the names of its form. ``ends`` are what some of them count up to, by place.
-    ``who`` is the rank that printed the line; its words begin at ``start``."""
+    """The numbers of a line, by the names of its form. ``ends`` are what some of them count up to, by place,
+    ``units`` those in which they are told. ``who`` is the rank that printed the line; its words begin at
+    ``start``."""
 
     form: Form
     values: Sequence[float]
@@ -75,6 +76,7 @@ class Reading(NamedTuple):
     who: str = ""
     start: int = 0
     time: float = NAN
+    units: Mapping[int, int] = {}
 
     @property
     def kind(self) -> tuple[object, ...]:

@@ -39,11 +39,13 @@ _IN_BRACKETS = re.compile(r"\(\w*\)$")
 
 
 class Pair(NamedTuple):
-    """A number, its name, and what it counts up to (0 where it does not say)."""
+    """A number, its name, what it counts up to (0 where it does not say), and the unit in which it is told:
+    1000 of ``12K``, 0 of a number that is told in full."""
 
     name: str
     value: float
     of: int = 0
+    unit: int = 0
 
 
 def _words(name: str) -> set[str]:
@@ -183,7 +185,7 @@ def _names_of_yolo(kinds: str, values: Sequence[float]) -> list[str]:
     return []
 
 
-_THOUSANDS = {"": 1, "k": 1000, "M": 1_000_000}
+_THOUSANDS = {"": 1, "k": 1000, "K": 1000, "M": 10**6, "B": 10**9}
 
 
 def _with_names_of_vits(match: re.Match[str]) -> str:
@@ -348,7 +350,7 @@ _PAIR = re.compile(
       (?:["']?\s*(?:=>|[:=])\s* | [ ]{{0,2}}\[\s{{0,8}}(?=\d) | [ ]?(?=\d) | [ ]+\|[ ]+(?=[-+.\d])
         | (?<=epoch)[ ]\#(?=\d) | \s+(?=[-+.\d]|(?:nan|inf)\b) )
     )? (?:["'] | [(\[][ ]{{0,8}} )?
-    (?P<value> {_NUMBER} ) (?: (?:\s?/\s?|\ of\ )(?P<of>\d{{1,18}}) )?
+    (?P<value> {_NUMBER} ) (?-i:(?P<unit>[KMB])(?=[\s,;|)]|$))? (?: (?:\s?/\s?|\ of\ )(?P<of>\d{{1,18}}) )?
     (?: [ ]?(?:{_UNIT})(?!\||(?<=/s)\ \d|(?<=sec)\ \d) )?
     (?= [\s,;|)\]}}"'>] | ={{2}} | :(?!\d) | $ | \.(?:\s|$) | \({_NUMBER}\) )
     (?! \s+days?\b | \s\d\d:\d\d)""",
@@ -358,6 +360,9 @@ _LIST_NUMBER = re.compile(r"\[\s{0,8}(\d{1,15})(?:\]\s| \| )")  # of gradient bo
 # A participant of federated learning: each has curves of its own.
 _MEMBER = re.compile(r"(?i)\s{0,8}\[((?:client|party|site|peer|silo|agent)[ _#-]{0,2}\d{1,6})\][\s:|-]*")
 _GROUP = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,60})\[(?=[A-Za-z_]\w{0,60}=)([^\[\]]{0,400})\]")
+# "Losses {'ner': 12.5, 'parser': 3.1}" of spaCy: parts of a loss, whose names do not say so.
+_PARTS_OF_LOSS = re.compile(r"\b((?:[A-Za-z]+ )?[Ll]oss(?:es)?)\s?[:=]?\s?\{([^{}]{5,900})\}")
+_QUOTED_NAME = re.compile(r"""["']([A-Za-z_][\w ./-]{0,60})["']\s?:""")
 _LONGEST, _LONGEST_SETTINGS = 1000, 20_000  # characters of a line that are read
 _LONGEST_DENSE, _DENSE = 3500, 20  # of one that begins with at least so many pairs
 _A_PAIR = re.compile(r"[\w\])][:=]\s?(?:\w+\.\w+\()?[-+.\d]")
@@ -388,6 +393,7 @@ def pairs(text: str) -> list[Pair]:
     text = reworded(shortened(text))
     text = WRAPPED.sub(r"\1", text) if "(" in text else text
     text = _GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text
+    text = _PARTS_OF_LOSS.sub(_named_as_loss, text) if "{" in text else text
     found = list[Pair]()
     if list_number := _LIST_NUMBER.match(text):
         found.append(Pair(PROGRESS, float(list_number[1])))
@@ -400,8 +406,11 @@ def pairs(text: str) -> list[Pair]:
         if words and (not name or match.start() == unit_start):
             sign = text[match.end("name") : match.start("value")]
             unit_start = -1 if ":" in sign or "=" in sign else match.end() + 1
-        elif value is not None and (name or match["of"]):
-            found.append(Pair(name or PROGRESS, value, int(match["of"] or 0)))
+        elif value is not None and (name or match["of"]) and not (match["unit"] and "mem" in name.lower()):
+            scale = _THOUSANDS[match["unit"] or ""]
+            found.append(
+                Pair(name or PROGRESS, scale * value, int(match["of"] or 0), scale if scale > 1 else 0)
+            )
     return [] if list_number and len(found) == 1 else found  # "[3] Training begins" is an item of a list
 
 
@@ -413,6 +422,11 @@ def _name(words: str) -> str:
     if last in _PREPOSITIONS or _SOURCE_FILE.search(last):
         return ""
     return words
+
+
+def _named_as_loss(match: re.Match[str]) -> str:
+    """``Losses {'ner': 12.5}`` as ``Losses/ner: 12.5``."""
+    return _QUOTED_NAME.sub(lambda name: f"{match[1].replace(' ', '_')}/{name[1]}:", match[2])
 
 
 def _ungrouped(match: re.Match[str]) -> str:

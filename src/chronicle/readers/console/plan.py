@@ -121,7 +121,7 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     plan = Plan(True, keys, phases=phases, outer=outer, twofold=twofold, stages=frozenset(stages))
     if _have_growing_steps(records, Course(plan), mentions_training):
         return plan
-    if counters or any(record.epoch for record in records):
+    if counters or len({record.epoch.value for record in records if record.epoch}) >= _FEWEST_POINTS:
         return Plan()
     n_results = sum(bool(_RESULT.match(record.sources[0].words)) for record in records)
     if n_results >= _FEWEST_LINES and 2 * n_results > len(records):
@@ -227,18 +227,22 @@ def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
     """The bars beside which, or after which, it is told how a training goes, and those of them that stand
     still while it goes on. The bar of a search (`Best trial: 3`) counts trainings."""
     bars, latest, moved, of_searches = set[str](), "", False, set[str]()
+    at_end = False  # where it stands whenever a line tells of an epoch: that line counts, not the bar
     n_moved, n_still = Counter[str](), Counter[str]()
     for record in records:
         own = [key_of(pair) for pair in record.pairs if pair.name == PROGRESS]
         if "best trial" in map(str.lower, record.shape):
             of_searches.update(own)
-        latest, moved = (own[-1], True) if own else (latest, moved)
+        if own:
+            latest, moved = own[-1], True
+            at_end = any(pair.value == pair.of for pair in record.pairs if pair.name == PROGRESS)
         if not latest or not record.is_training:
             continue
         judged = any(is_judged(name) and not names_an_evaluation(name) for name in record.shape)
         if own or (judged and not record.evaluation):
             bars.update(own or [latest])
-            (n_moved if moved else n_still)[latest] += 1
+            is_still = not own and record.epoch and at_end
+            (n_moved if moved and not is_still else n_still)[latest] += 1
             moved = False
     bars -= of_searches
     return bars, {bar for bar in bars if n_moved[bar] <= 1 and n_still[bar] >= _FEWEST_EPOCHS}
