@@ -41,6 +41,12 @@ def test_a_spike_of_one_data_set_names_it(kind: str, seed: int) -> None:
     assert [f.start_step for f in shapes] == [finding.start_step]  # how it came back, beside whose it was
 
 
+@pytest.mark.parametrize(("at", "named"), [(0.03, False), (0.5, True)])
+def test_a_spike_of_one_data_set_in_the_start_up_is_no_event(at: float, named: bool) -> None:
+    run = datasets(Curve(1, noise=0.05).spike(at, 30), spiking=["code"]).run()
+    assert (len(findings(run, "multi-dataset-spike")) == 1) == named
+
+
 def test_two_spikes_far_apart_are_two_events() -> None:
     run = datasets(Curve(4).spike(0.3, 20).spike(0.7, 20)).run()
     assert len(findings(run, "multi-dataset-spike")) == 2

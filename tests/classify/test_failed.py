@@ -221,3 +221,14 @@ def test_a_loss_that_ends_above_its_start_is_not_healthy(beside: dict[str, np.nd
     diagnosis = classify({"loss": loss, **beside})
     assert ("divergence-no-spike" in diagnosis.patterns) == risen
     assert ("noisy-healthy" in diagnosis.patterns) == (not risen)
+
+
+@pytest.mark.parametrize(("rise_log", "verdict"), [(0.25, "worrying"), (0.9, "bad")])
+def test_a_rise_over_the_start_within_the_noise_of_single_samples_is_not_bad(
+    rise_log: float, verdict: str
+) -> None:
+    """The loss of a Q-learner, for example, grows with the values that it learns."""
+    noise = 0.4 * np.random.default_rng(3).standard_normal(1000)
+    loss = 0.05 * np.exp(np.where(np.arange(1000) < 101, 0.0, rise_log) + noise)
+    diagnosis = classify({"loss": loss})
+    assert (diagnosis.verdict, "divergence-no-spike" in diagnosis.patterns) == (verdict, True)

@@ -79,7 +79,8 @@ def start_up(view: View, finding: Finding) -> bool:
     if finding.end_step is None:
         return finding.start_step <= waited and part_alone(view, finding)
     latest = settled if finding.evidence.get("height_log", 0.0) >= limits.twice else waited
-    return finding.pattern in (FAST, SLOW) and finding.start_step <= settled and finding.end_step <= latest
+    spikes = (FAST, SLOW, DATASET_SPIKE)
+    return finding.pattern in spikes and finding.start_step <= settled and finding.end_step <= latest
 
 
 def part_of_game(view: View, finding: Finding) -> bool:
@@ -185,6 +186,7 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     if finding.pattern == NO_SPIKE:
         held_out = any(s.role is Role.VALIDATION_LOSS for s in view.losses if s.metric == finding.metric)
         small = float(evidence.get("lost_share", 1.0)) <= limits.lost or (held_out and left < limits.twice)
+        small |= float(evidence.get("risen_log", np.inf)) <= evidence.get("noise_log", 0.0)
         # a policy makes its own data: a better one may have a higher loss
         is_policy = any(a.first(Role.POLICY_ENTROPY) is not None for a in view.attempts)
         of_policy = is_policy and any(finding.metric == loss.metric for loss in view.losses)

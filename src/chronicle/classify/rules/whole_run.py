@@ -43,8 +43,9 @@ divergence-no-spike (a loss that ends above where it began)
     Sees: a run that leaves its start upwards and stays there, even where the rise comes too soon for a trend.
     Rule: the log starts with the run; the loss, 32 points or more, has no other rise; its second half lies a
     tenth above its first eighth, and their ranks differ by 3.5 errors (Mann and Whitney); and no score, no
-    reward and no other loss gets better. Losses of agents and of two players may rise, and are left out.
-    Blind to: a rise within the noise of single samples.
+    reward and no other loss gets better. Losses of agents and of two players may rise, and are left out. A
+    rise within the noise of single samples is worrying, any other is bad.
+    Blind to: a rise by less than a tenth.
     False alarm: data that get harder by a curriculum that is not logged.
     Source: Mann and Whitney, "On a test of whether one of two random variables is stochastically larger
     than the other" (1947).
@@ -215,6 +216,7 @@ def ends_above_start(view: View) -> Iterator[Finding]:
         checks = [
             at_least("second half over the first eighth", rise, "log units", RISEN_LOG, "risen_log"),
             at_least("their ranks apart", float(rank_errors), "errors", RISEN_ERRORS),
+            *noted(noise_log=view.noise(loss)),
         ]
         at, other = At(attempt, loss, steps[len(first)]), (SHIFT, "the loss had been learned before")
         yield finding(NO_SPIKE, at, checks, 0.7, 0.8, other)
