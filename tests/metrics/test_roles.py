@@ -698,3 +698,30 @@ def test_a_bare_loss_is_a_part_of_a_total_to_which_it_sums() -> None:
 
 def test_a_number_of_phrases_beside_parts_of_a_loss_is_no_loss() -> None:
     assert roles(log("Losses/parser", "train")) == {"Losses/parser": "loss", "train": "other"}
+
+
+def test_terms_of_a_reward_are_not_what_is_judged() -> None:
+    names = ("Train/mean_reward", "Episode/rew_torques", "Episode/rew_collision", "Train/mean_episode_length")
+    told = roles(log(*names))
+    assert {name: told[name] for name in names[:3]} == {
+        "Train/mean_reward": "objective",
+        "Episode/rew_torques": "other",
+        "Episode/rew_collision": "other",
+    }
+
+
+def test_a_total_beside_a_part_that_is_called_a_loss_is_the_loss() -> None:
+    told = roles(log("total", "pulse", "frequency_loss", values=(2.5, 1.5, 0.5)))
+    assert (told["total"], told["frequency_loss"]) == ("loss", "part-loss")
+
+
+def test_whole_numbers_of_the_training_and_the_validation_are_counts() -> None:
+    steps = np.arange(12)
+    counts = {
+        n: Series(n, Role.OTHER, steps, np.full(12, v), steps * 1.0)
+        for n, v in (("train", 274.0), ("val", 31.0))
+    }
+    assert {name: series.role.value for name, series in assign(counts).items()} == {
+        "train": "other",
+        "val": "other",
+    }

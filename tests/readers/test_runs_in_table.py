@@ -308,3 +308,10 @@ def test_a_text_that_changes_within_a_course_tells_no_runs_apart(tmp_path: Path)
     (tmp_path / "train.csv").write_text("schedule,epoch,loss\n" + "".join(rows))
     (attempt,) = read(tmp_path / "train.csv")
     assert len(attempt.series["loss"]) == 12
+
+
+def test_episodes_with_a_reward_are_no_items_whatever_world_they_name(tmp_path: Path) -> None:
+    rows = [f"{n % 3 + 1},world_{n * 7 % 5}.json,{n / 4 - 3}\n" for n in range(20)]
+    (tmp_path / "episode_log.csv").write_text("episode,world_file,reward\n" + "".join(rows))
+    (attempt,) = read(tmp_path / "episode_log.csv")
+    assert attempt.axis != "item" and len(attempt.series["reward"]) == 20

@@ -133,6 +133,11 @@ OF_SEARCH = word_set("policy value")
 OF_POLICY_GRADIENT = word_set("clip clipfrac kl surrogate advantage advantages explained")
 EXPLORING = word_set("eps epsilon ent entropy")  # a bare `r` beside it is what an agent was rewarded with
 OF_EPISODES = word_set("ep episode episodes episodic return returns cumulative")
+# Words of a reward that is that of the whole task, and no term of one.
+OF_WHOLE_REWARDS = OF_EPISODES | word_set("""
+    reward rewards rew rwd ret fitness score mean avg average sum total train training rollout charts env
+    environment stats time step steps iter iteration smoothed running recent window last all agent
+""")
 LOG_PROBABILITIES = frozenset(("logprob", "log prob", "logp", "log probability"))
 BETTER_LOWER = word_set("wer cer fid err error regret cost hamming")
 # Names that only say whose value they are: of the training where one of the others stands beside it.

@@ -187,3 +187,8 @@ def _sum_to_one(group: Sequence[Series]) -> bool:
         return False
     off = np.abs(values.sum(axis=0) - 1)
     return off.max() <= _COARSEST_ROUNDING and bool((off <= sum(rounding(row) for row in values)).all())
+
+
+def are_counts(values: Floats) -> bool:
+    """Whether all values are whole numbers, and not as small as those of a loss may be."""
+    return bool(((values % 1 == 0) & (values >= 10)).all())

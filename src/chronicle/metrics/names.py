@@ -140,3 +140,10 @@ def is_of_opponent(metric: str) -> bool:
 def is_extreme(metric: str) -> bool:
     """Whether a metric is the best or the worst of several values, which also changes with their spread."""
     return bool({"max", "min", "best", "worst", "highest", "lowest"} & set(plain(metric).split()))
+
+
+def whole_rewards(rewards: list[str]) -> list[str]:
+    """The rewards without the terms that a whole is made of (`Episode/rew_torques`), if both are logged."""
+    words = {name: {word for word in plain(name).split() if not word.isdigit()} for name in rewards}
+    whole = [name for name in rewards if words[name] <= aliases.OF_WHOLE_REWARDS]
+    return whole if whole and len(rewards) - len(whole) > 1 else rewards

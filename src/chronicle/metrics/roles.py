@@ -13,8 +13,16 @@ import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
-from chronicle.metrics.arithmetic import any_numbers, is_retold, median, parts_of, shares
-from chronicle.metrics.names import LOSSES, is_of_opponent, plain, role_of, without_numbers, words_of
+from chronicle.metrics.arithmetic import any_numbers, are_counts, is_retold, median, parts_of, shares
+from chronicle.metrics.names import (
+    LOSSES,
+    is_of_opponent,
+    plain,
+    role_of,
+    whole_rewards,
+    without_numbers,
+    words_of,
+)
 from chronicle.model import Floats, Role, Series
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
@@ -111,6 +119,10 @@ def by_values(series: Log) -> dict[str, ByValues]:
         listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
         why = f"lies in [0, 1] and sums to one with {listed}"
         decided |= {name: ByValues(Role.RATIO, why) for name in family}
+    in_phases = [n for n in series if plain(n) in aliases.OF_TRAINING | aliases.OF_EVALUATION]
+    if in_phases and all(are_counts(series[name].values) for name in in_phases):
+        why = "counts something: it is always a whole number"
+        decided |= dict.fromkeys(in_phases, ByValues(Role.OTHER, why))
     if not totals:
         return decided
     phases = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
@@ -135,8 +147,19 @@ def by_values(series: Log) -> dict[str, ByValues]:
         free = undecided.keys() | {*totals}
         fits = (n for n in weights if n in free and (role is Role.PART_LOSS or role_of(n) is Role.LOSS))
         decided |= dict.fromkeys(fits, ByValues(role, why))
-        decided |= {total: ByValues(Role.LOSS, why)} if unnamed and weights else {}
+        if unnamed:
+            named = (n for n in series if n not in decided and role_of(n) in (Role.LOSS, Role.PART_LOSS))
+            decided |= _bare_total(series[total], [*named], why if weights else "")
     return decided
+
+
+def _bare_total(total: Series, others: Sequence[str], why: str) -> dict[str, ByValues]:
+    """A bare `total` as the loss if it is the sum of losses, for which ``why`` is the equation, or else if it
+    counts nothing and stands beside ``others`` that are called losses: they are parts of it then."""
+    if why or not others or not (total.values % 1 > 0).any():
+        return {total.metric: ByValues(Role.LOSS, why)} if why else {}
+    why = f"is called a total beside {', '.join(others[:_MOST_NAMED])}"
+    return {total.metric: ByValues(Role.LOSS, why)} | dict.fromkeys(others, ByValues(Role.PART_LOSS, why))
 
 
 @lru_cache(maxsize=16)
@@ -226,8 +249,10 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     learned = (n for n in of_returns if plain(n).replace("returns", "advantages") in names)
     roles = dict(roles) | dict.fromkeys(learned, Role.OTHER)
     logged = _named(roles, Role.OBJECTIVE, but=given)
-    rewards = _asked_for(logged, roles)
-    roles |= dict.fromkeys((n for n in logged if n not in rewards), Role.SCORE)
+    asked_for = _asked_for(logged, roles)
+    rewards = whole_rewards(asked_for)
+    roles |= dict.fromkeys((n for n in logged if n not in asked_for), Role.SCORE)
+    roles |= dict.fromkeys((n for n in asked_for if n not in rewards), Role.OTHER)
     if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):
         return dict(roles) | dict.fromkeys(rewards, Role.SCORE)
     losses = _named(roles, *LOSSES, Role.PART_LOSS)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES
+from chronicle.metrics.aliases import LAUNCH_NAMES, OF_EVALUATION, OF_TRAINING, TIME_NAMES
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import LOSSES, names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Role, Steps
@@ -156,6 +156,8 @@ def item_columns(columns: Columns, n_rows: int) -> list[str]:
     """The columns that say of which configuration or item each row is, where nothing counts the rows. In a
     ranking, which stands in the order of a loss or a score from the best on, as no training goes, whole
     numbers that come again are settings, whatever they are called."""
+    if any(column_key(n) in LAUNCH_NAMES for n in columns) and Role.OBJECTIVE in map(role_of, columns):
+        return []  # episodes and what each of them was worth, perhaps in another world each time
     if names := [name for name, column in columns.items() if _names_items(name, column, n_rows)]:
         return names
     whole = {n: c.values for n, c in columns.items() if not c.is_text and len(c.values) == n_rows}

@@ -164,3 +164,41 @@ def test_a_bar_that_is_full_wherever_an_epoch_is_told_does_not_count(tmp_path: P
 def test_keys_that_were_pressed_before_a_line_belong_to_no_word(tmp_path: Path) -> None:
     lines = [f"{'^[[A' * (n == 6)}step {n:05}/20 | loss: {3 / (n + 1):.3f}" for n in range(20)]
     assert len(points(read(tmp_path, "\n".join(lines) + "\n"), "loss")) == 20
+
+
+def test_a_duration_is_no_counter_and_the_shorter_bar_of_an_epoch_is_its_evaluation(tmp_path: Path) -> None:
+    """Only the full bars of each epoch are in the log, whose `Step: 83ms` counts nothing."""
+    lines = []
+    for epoch in range(8):
+        lines += [f"Epoch: {epoch}"]
+        for n, loss in ((391, 3.0), (100, 4.0)):
+            told = f"Loss: {loss / (epoch + 1):.3f} | Acc: 9{epoch}% (71/80)"
+            lines += [f" [==== {n}/{n} ===>]  Step: 8{epoch}ms | {told}"]
+    attempt = read(tmp_path, "\n".join(lines) + "\n")
+    assert points(attempt, "Loss") == [(n, round(3 / (n + 1), 3)) for n in range(8)]
+    assert points(attempt, "eval/Loss") == [(n, round(4 / (n + 1), 3)) for n in range(8)]
+    assert points(attempt, "Step time")[:2] == [(0, 80.0), (1, 81.0)]
+
+
+def test_if_a_share_does_not_grow_the_epochs_count(tmp_path: Path) -> None:
+    lines = [
+        f"[0051][Epoch {n:02}/50] Epsilon:0.9 #Expl.:{200 + 7 * n % 40}/243 Loss:{60 / n:.5f}"
+        for n in range(1, 20)
+    ]
+    assert [step for step, _ in points(read(tmp_path, "\n".join(lines) + "\n"), "Loss")] == [*range(1, 20)]
+
+
+def test_a_number_before_what_it_counts(tmp_path: Path) -> None:
+    lines = [
+        f"[rl.train][INFO] - eval @ {1000 * n} steps: val_cost={9 / n:.4f} soc=0.35" for n in range(1, 12)
+    ]
+    assert points(read(tmp_path, "\n".join(lines) + "\n"), "val_cost")[:2] == [(1000, 9.0), (2000, 4.5)]
+
+
+@pytest.mark.parametrize(
+    "window",
+    ["for last 200 batches", "over the past 100 episodes", "(last 100 episodes)", "of the last 50 steps"],
+)
+def test_the_window_of_a_mean_is_not_its_value(window: str, tmp_path: Path) -> None:
+    lines = [f"step {n} Average loss {window}: {9 / n:.4f}" for n in range(1, 12)]
+    assert points(read(tmp_path, "\n".join(lines) + "\n"), "Average loss")[:2] == [(1, 9.0), (2, 4.5)]

@@ -25,6 +25,7 @@ from chronicle.readers.console.pairs import PROGRESS, Pair, axis_of, counts, is_
 
 _NO_RANK = 1 << 30
 _MOST_COUNTED = 2.0**53
+_NO_COUNT = Pair("", -1.0)
 _NO_STEPS = np.empty(0, np.int64)
 _WHOLE_PASS = 0.9  # of the batches: if they restart after so many, the next epoch begins
 
@@ -119,7 +120,8 @@ class Course:
         self._epoch, self._n_epochs, self._epochs = self._announced_epoch, 0, Epochs(self._epochs.begun)
         self._counts_passes, self._epoch_named, self._beside_epoch = False, False, False
         self._counted_in_epoch = False  # whether the epoch that was named last has a count
-        self._count = Pair("", -1.0)  # the last one
+        self._count = _NO_COUNT  # the last one
+        self._aside = _NO_COUNT  # the first count of the epoch, where epochs are counted instead
         self._distance = 0.0  # of the last two counts that were told in full
         self.announce_launch()
 
@@ -147,9 +149,11 @@ class Course:
     def is_unnamed_evaluation(self, record: Record) -> bool:
         """Whether a record counts up to another end than the training: an evaluation. It lacks the epoch that
         the training tells beside its count, or is the shorter loop of an epoch that a heading names."""
-        pair, before = record.counters[0][1] if record.counters else self._count, self._count
+        before = self._count if self._count.of else self._aside
+        pair = record.counters[0][1] if record.counters else before
         other_end = 0 < pair.of != before.of > 0 and pair.name == before.name and record.epoch is None
-        return other_end and (self._beside_epoch or (self._counted_in_epoch and pair.of < before.of))
+        in_epoch = self._counted_in_epoch or before is self._aside
+        return other_end and (self._beside_epoch or (in_epoch and pair.of < before.of))
 
     def step(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, None before the first, and whether the record itself counts."""
@@ -162,7 +166,7 @@ class Course:
             if not self._epoch_named and self._count in (pair for _, pair in record.counters):
                 self._epochs = Epochs()  # a bar that was drawn before its epoch was known is drawn again
             self._epoch, self._counts_passes, self._epoch_named = epoch.value, False, True
-            self._counted_in_epoch = False
+            self._counted_in_epoch, self._aside = False, _NO_COUNT
             self._announced_epoch, self._n_epochs = epoch.value, epoch.of
         known = False
         for rank, pair in record.counters:
@@ -173,6 +177,8 @@ class Course:
                 if rank <= self._rank and not (stands_still and self._is_other(pair)):
                     self._count_on(rank, self._in_full(pair, is_next=is_next), epoch is not None)
                     return self.last, True
+        if record.counters and not known and not self._aside.of:
+            self._aside = record.counters[0][1]
         if epoch and self._rank == _NO_RANK and epoch.value == self._epoch // 1:
             self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
             return self.last, len(record.pairs) > 1

@@ -230,6 +230,11 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),  # cuda-convnet
     ("logprob: ", r"^logprob: ", "test logprob: "),
     # "Training average loss at step 100: 1.62"
+    # "eval @ 4000 steps: cost=2.5"
+    (" steps", r"(?:@|\bat|\bafter) (\d{1,15}) (step|iteration|update|episode)s?\b", r", \2 \1"),
+    # "Average loss for last 200 batches is 20.6": of which rows a mean is
+    ("ast ", r"(?i)\s?\(?\b(?:(?:for|over|of|in|from) )?(?:the )?[lp]ast \d{1,6}"
+     r" (?:batch|step|iteration|episode|game|epoch|update|sample|run|trial)(?:e?s)?\b\)?", ""),
     (" at ", r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
      r"\2 \3 \1: "),
     (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),  # counters that are cut short: "Iter.   5;"
@@ -351,7 +356,7 @@ _PAIR = re.compile(
         | (?<=epoch)[ ]\#(?=\d) | \s+(?=[-+.\d]|(?:nan|inf)\b) )
     )? (?:["'] | [(\[][ ]{{0,8}} )?
     (?P<value> {_NUMBER} ) (?-i:(?P<unit>[KMB])(?=[\s,;|)]|$))? (?: (?:\s?/\s?|\ of\ )(?P<of>\d{{1,18}}) )?
-    (?: [ ]?(?:{_UNIT})(?!\||(?<=/s)\ \d|(?<=sec)\ \d) )?
+    (?: [ ]?(?:(?P<duration>(?-i:ms|us|µs|s|secs?|min|h)(?![\w/]))|{_UNIT})(?!\||(?<=/s)\ \d|(?<=sec)\ \d) )?
     (?= [\s,;|)\]}}"'>] | ={{2}} | :(?!\d) | $ | \.(?:\s|$) | \({_NUMBER}\) )
     (?! \s+days?\b | \s\d\d:\d\d)""",
     re.VERBOSE | re.IGNORECASE,
@@ -407,6 +412,8 @@ def pairs(text: str) -> list[Pair]:
             sign = text[match.end("name") : match.start("value")]
             unit_start = -1 if ":" in sign or "=" in sign else match.end() + 1
         elif value is not None and (name or match["of"]) and not (match["unit"] and "mem" in name.lower()):
+            if match["duration"] and not match["of"] and rank_of_name(name) is not None:
+                name = f"{name} time"  # `Step: 83ms`, which counts nothing
             scale = _THOUSANDS[match["unit"] or ""]
             found.append(
                 Pair(name or PROGRESS, scale * value, int(match["of"] or 0), scale if scale > 1 else 0)

@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice, pairwise
 from operator import itemgetter
@@ -119,8 +120,10 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     outer = _outer_counter(records, [*counters])
     keys = frozenset(counters) - {outer.lower()}
     plan = Plan(True, keys, phases=phases, outer=outer, twofold=twofold, stages=frozenset(stages))
-    if _have_growing_steps(records, Course(plan), mentions_training):
-        return plan
+    without_bars = replace(plan, counters=frozenset(key for key in keys if f"{PROGRESS}/" not in key))
+    for tried in (plan, without_bars) if without_bars.counters != keys else (plan,):
+        if _have_growing_steps(records, Course(tried), mentions_training):
+            return tried
     if counters or len({record.epoch.value for record in records if record.epoch}) >= _FEWEST_POINTS:
         return Plan()
     n_results = sum(bool(_RESULT.match(record.sources[0].words)) for record in records)
