@@ -725,3 +725,11 @@ def test_whole_numbers_of_the_training_and_the_validation_are_counts() -> None:
         "train": "other",
         "val": "other",
     }
+
+
+def test_a_negative_log_probability_goes_before_an_error_that_is_told_less_often() -> None:
+    assigned = assign(log("logprob", values=[0.5] * 90) | log("Train error", values=[0.4] * 12))
+    assert {name: series.role.value for name, series in assigned.items()} == {
+        "logprob": "loss",
+        "Train error": "other",
+    }

@@ -136,7 +136,7 @@ OF_EPISODES = word_set("ep episode episodes episodic return returns cumulative")
 # Words of a reward that is that of the whole task, and no term of one.
 OF_WHOLE_REWARDS = OF_EPISODES | word_set("""
     reward rewards rew rwd ret fitness score mean avg average sum total train training rollout charts env
-    environment stats time step steps iter iteration smoothed running recent window last all agent
+    environment stats time step steps iter iteration smoothed running recent window last all agent t info
 """)
 LOG_PROBABILITIES = frozenset(("logprob", "log prob", "logp", "log probability"))
 BETTER_LOWER = word_set("wer cer fid err error regret cost hamming")

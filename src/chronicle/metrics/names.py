@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from functools import lru_cache
 
@@ -143,7 +144,11 @@ def is_extreme(metric: str) -> bool:
 
 
 def whole_rewards(rewards: list[str]) -> list[str]:
-    """The rewards without the terms that a whole is made of (`Episode/rew_torques`), if both are logged."""
-    words = {name: {word for word in plain(name).split() if not word.isdigit()} for name in rewards}
-    whole = [name for name in rewards if words[name] <= aliases.OF_WHOLE_REWARDS]
-    return whole if whole and len(rewards) - len(whole) > 1 else rewards
+    """The rewards without the terms that a whole is made of, if both are logged: several that differ in other
+    words than those of a whole alone (`Episode/rew_torques`, `Episode/rew_collision`)."""
+    words = {name: frozenset(word for word in plain(name).split() if not word.isdigit()) for name in rewards}
+    shared = {name: own & aliases.OF_WHOLE_REWARDS for name, own in words.items()}
+    families = Counter(shared[name] for name in rewards if shared[name] < words[name])
+    terms = {name for name in rewards if shared[name] < words[name] and families[shared[name]] > 1}
+    whole = any(shared[name] == words[name] for name in rewards)
+    return [name for name in rewards if name not in terms] if whole else rewards

@@ -120,9 +120,8 @@ def by_values(series: Log) -> dict[str, ByValues]:
         why = f"lies in [0, 1] and sums to one with {listed}"
         decided |= {name: ByValues(Role.RATIO, why) for name in family}
     in_phases = [n for n in series if plain(n) in aliases.OF_TRAINING | aliases.OF_EVALUATION]
-    if in_phases and all(are_counts(series[name].values) for name in in_phases):
-        why = "counts something: it is always a whole number"
-        decided |= dict.fromkeys(in_phases, ByValues(Role.OTHER, why))
+    if all(are_counts(series[name].values) for name in in_phases):
+        decided |= dict.fromkeys(in_phases, ByValues(Role.OTHER, "counts something, in whole numbers"))
     if not totals:
         return decided
     phases = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
@@ -422,9 +421,11 @@ def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
     never below zero is a loss. A loss with the values of an opponent's part is that part."""
     by_level: dict[str, Role] = {}
     losses = _named(roles, Role.LOSS)
-    if not set(LOSSES) & set(roles.values()):
-        logs = [n for n in _named(roles, Role.OTHER) if plain(n) in aliases.LOG_PROBABILITIES]
-        return {n: Role.LOSS for n in logs if len(series[n]) and np.min(series[n].values) >= 0}
+    logs = [n for n in _named(roles, Role.OTHER) if plain(n) in aliases.LOG_PROBABILITIES]
+    logs = [n for n in logs if (series[n].values >= 0).all()]
+    most = max((len(series[name]) for name in logs), default=0)  # of errors that are told less often
+    if logs and all(_is_error(name) and len(series[name]) < most for name in _named(roles, *LOSSES)):
+        return dict.fromkeys(losses, Role.OTHER) | dict.fromkeys(logs, Role.LOSS)
     bare = [name for name in _named(roles, Role.OTHER) if plain(name) in ("train", "training")]
     if losses and any(_goes_along(series[name], series[loss]) for name in bare for loss in losses):
         evaluated = [n for n in _named(roles, Role.OTHER) if plain(n) in aliases.OF_EVALUATION]
@@ -467,8 +468,7 @@ _JUDGED = (*LOSSES[:2], Role.OBJECTIVE, LOSSES[2], *SCORES)
 
 def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
     """What is judged; where nothing is long enough to be judged, what would be."""
-    series = list(series)
-    return judged(series) or judged(series, fewest=1)
+    return judged(series := list(series)) or judged(series, fewest=1)
 
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
