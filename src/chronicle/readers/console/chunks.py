@@ -37,6 +37,7 @@ MAX_LINE_BYTES = 1 << 20
 
 _LINE_END = re.compile(rb"[\r\n]")
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_LINE = re.compile(rb"[^\r\n]+")
 _CURSOR_MOVE = re.compile(rb"\x1b\[\d*[ABEF](?=[^\r\n])")  # to another line, by several progress bars
 # A progress bar after which another line begins without a line end, as both are written to one file.
 _BAR_BEFORE_LINE = re.compile(rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])(?=[^\s\],|)])")
@@ -112,7 +113,10 @@ def _utf8_blocks(source: Source, size: int) -> Iterator[bytes]:
 
 
 def plain(data: bytes) -> bytes:
-    """The text without colours, in which every line ends with ``\\n`` or a lone ``\\r``."""
+    """The text without colours, in which every line ends with ``\\n`` or a lone ``\\r``. A line with zeros
+    inside is empty: a part of the file was never written, and what stands before and after was no line."""
+    if b"\0\0" in data:
+        data = _LINE.sub(lambda line: b"" if b"\0\0" in line[0].strip(b"\0") else line[0], data)
     if b"\x1b" in data:
         data = _ESCAPE.sub(b"", _CURSOR_MOVE.sub(b"\r", data))
     if b"it/s" in data or b"s/it" in data:
