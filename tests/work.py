@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from cProfile import Profile
 from typing import Any
@@ -18,7 +19,14 @@ def in_proportion(work: Callable[[int], Any], length: int) -> bool:
 
 
 def n_calls(function: Callable[[], Any]) -> int:
-    """Calls of Python and of C functions while ``function`` runs: what grows with the square shows in it."""
+    """Calls of Python and of C functions while ``function`` runs: what grows with the square shows in it.
+
+    The collector of garbage waits: hypothesis listens to it, which would count wherever it happens to run.
+    """
     profile = Profile(subcalls=False)
-    profile.runcall(function)
+    gc.disable()
+    try:
+        profile.runcall(function)
+    finally:
+        gc.enable()
     return sum(entry.callcount for entry in profile.getstats())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from benchmarks.many import CASES, attempts, columns, no_logs, rows
 
 import chronicle
@@ -27,6 +28,7 @@ def test_each_case_is_what_it_is_called(tmp_path: Path) -> None:
     raise AssertionError("a file that is no log was read")
 
 
+@pytest.mark.slow
 def test_each_case_is_measured_beside_its_goal() -> None:
     measured = [*rows(0.0)]
     assert [(name, goal) for name, _, goal, _ in measured] == [

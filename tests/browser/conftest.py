@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from tests.pages.samples import healthy, many, rollback, site
 from tests.pages.test_hostile import ordinary, poisoned
 
@@ -120,10 +122,16 @@ def opened(chromium: Browser, built: Path, request: pytest.FixtureRequest) -> It
     yield from opened_page(chromium, built, wide | getattr(request, "param", {}))
 
 
+@cache
+def screen(browser: Browser, options: str) -> BrowserContext:
+    """The context of these options, as JSON. All tests of one screen share it: making one and opening a page
+    in it is twice the work of opening another page."""
+    return browser.new_context(**json.loads(options))
+
+
 def opened_page(browser: Browser, site: Path, options: dict[str, Any]) -> Iterator[Opened]:
-    """A page in a context of its own; when the test is over, nothing may have gone wrong in it."""
-    context = browser.new_context(**options)
-    page = context.new_page()
+    """A fresh page, which leaves nothing to the next; when the test is over, nothing may have gone wrong."""
+    page = screen(browser, json.dumps(options, sort_keys=True)).new_page()
     result = Opened(page, site)
     page.on("console", lambda m: m.type in ("error", "warning") and result.wrong.append(m.text))
     page.on("pageerror", lambda e: result.wrong.append(str(e)))
@@ -131,7 +139,8 @@ def opened_page(browser: Browser, site: Path, options: dict[str, Any]) -> Iterat
     page.on("request", lambda r: _local(r.url) or result.wrong.append(f"request to {r.url}"))
     page.on("requestfailed", lambda r: r.failure == ABORTED or result.wrong.append(f"failed {r.url}"))
     yield result
-    context.close()
+    page.evaluate("localStorage.clear()")
+    page.close()
     assert result.wrong == []
 
 

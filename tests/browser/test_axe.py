@@ -1,4 +1,7 @@
-"""axe-core finds nothing to complain of on any kind of page, wide and light, narrow and dark."""
+"""axe-core finds nothing to complain of on any kind of page, wide and light, narrow and dark.
+
+No page scrolls sideways either: that is looked at on the same visit, for opening a page is most of the work.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tests.depth import LONG, few
 pytestmark = pytest.mark.browser
 
 WIDE = {"viewport": {"width": 1280, "height": 800}}
-PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
+PHONE = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
 ROWS = "ol > li:nth-child(n+21), tbody > tr:nth-child(n+21)"  # like those before them
 SIZES = few([pytest.param(PHONE, id="phone"), pytest.param(WIDE, id="wide")], short=1)
 
@@ -31,9 +34,14 @@ def violations(page: Page) -> list[tuple[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opened", SIZES, indirect=True)
-def test_no_kind_of_page_violates_a_rule(opened: Opened) -> None:
-    broken = {path: violations(opened.go(path)) for path in KINDS}
-    assert broken == {path: [] for path in KINDS}
+def test_no_kind_of_page_violates_a_rule_or_scrolls_sideways(opened: Opened) -> None:
+    broken, widths = {}, {}
+    for path in (*KINDS, "chronicle.html#run=hostile-1f3a"):
+        page = opened.go(path)
+        widths[path] = page.evaluate("document.documentElement.scrollWidth")
+        broken[path] = violations(page)
+    assert {path: rules for path, rules in broken.items() if rules} == {}
+    assert widths == dict.fromkeys(widths, page.viewport_size["width"])
 
 
 @pytest.mark.slow

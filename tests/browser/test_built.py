@@ -69,7 +69,7 @@ def opened(chromium: Browser, workspace: Path, request: pytest.FixtureRequest) -
 def served(workspace: Path) -> Iterator[str]:
     """The address of the same site over http, with the headers of `chronicle serve`."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=str(workspace))) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=partial(server.serve_forever, 0.01), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
 

@@ -82,14 +82,6 @@ def test_every_kind_of_page_renders_in_order_without_a_complaint_and_can_be_prin
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opened", [PHONE], indirect=True)
-def test_a_phone_never_scrolls_sideways(opened: Opened) -> None:
-    paths = [*KINDS, "chronicle.html#run=hostile-1f3a"]
-    widths = {path: opened.go(path).evaluate("document.documentElement.scrollWidth") for path in paths}
-    assert widths == dict.fromkeys(paths, 360)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("opened", [PHONE], indirect=True)
 def test_no_name_makes_a_table_scroll_on_a_phone(opened: Opened) -> None:
     page = opened.go("runs/demo-rollback/index.html")
     wider = """() => Array.from({length: 60}, (_, n) => n + 1).filter(n => {

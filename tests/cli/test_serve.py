@@ -78,7 +78,7 @@ def served(tmp_path):
     (site / "link.txt").symlink_to(tmp_path / "secret.txt")
     (site / "folder").symlink_to(tmp_path)
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=str(site))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=partial(server.serve_forever, 0.01), daemon=True).start()
 
         def ask(path, host=f"127.0.0.1:{server.server_port}"):
             connection = HTTPConnection("127.0.0.1", server.server_port)

@@ -8,6 +8,7 @@ import statistics
 import subprocess
 from collections import Counter
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 
 import grimp
@@ -22,22 +23,28 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
+@cache
+def parsed() -> list[tuple[str, ast.Module]]:
+    """Name and syntax tree of every source file."""
+    return [(file.name, ast.parse(file.read_text("utf-8"))) for file in SOURCES]
+
+
 def functions() -> list[tuple[str, int]]:
     """Every function with its length in lines, without the docstring."""
     lengths = []
-    for file in SOURCES:
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+    for file, tree in parsed():
+        for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 n_docstring = len((ast.get_docstring(node) or "").splitlines())
-                lengths.append((f"{file.name}:{node.name}", node.end_lineno - node.lineno + 1 - n_docstring))
+                lengths.append((f"{file}:{node.name}", node.end_lineno - node.lineno + 1 - n_docstring))
     return lengths
 
 
 @pytest.mark.slow
 def test_functions_are_short():
-    long = [f for f in functions() if f[1] > 40]
-    assert long == []
-    assert statistics.median(length for _, length in functions()) < 10
+    lengths = functions()
+    assert [f for f in lengths if f[1] > 40] == []
+    assert statistics.median(length for _, length in lengths) < 10
 
 
 def test_files_are_short():
@@ -66,11 +73,10 @@ def test_every_module_and_every_public_thing_has_a_docstring():
     family = {"find", "pages"}  # what every rule and every page kind has: its package says what it is
     kinds = (ast.FunctionDef, ast.ClassDef)
     silent = []
-    for file in SOURCES:
-        tree = ast.parse(file.read_text("utf-8"))
+    for file, tree in parsed():
         public = [n for n in tree.body if isinstance(n, kinds) and not n.name.startswith("_")]
-        silent += [(file.name, n.name) for n in public if n.name not in family and not ast.get_docstring(n)]
-        silent += [] if ast.get_docstring(tree) else [(file.name, "the module itself")]
+        silent += [(file, n.name) for n in public if n.name not in family and not ast.get_docstring(n)]
+        silent += [] if ast.get_docstring(tree) else [(file, "the module itself")]
     assert silent == []
 
 

@@ -107,3 +107,31 @@ def test_what_comes_later_moves_no_step_of_what_came_before(steps: list[int], ep
     assert made(steps[:3], epochs[:3]) == (176, [50, 176, 226])
     length, counted = made(steps, epochs)
     assert (length, counted[:3]) == (176, [50, 176, 226])
+
+
+@pytest.mark.parametrize("wrong", [0, -3])
+@pytest.mark.parametrize("at", range(4, 9))
+def test_a_single_row_before_the_first_epoch_moves_no_other(wrong: int, at: int) -> None:
+    steps, epochs = [50, 100, 176] * 3, [1.0, 1, 1, 2, 2, 2, 3, 3, 3]
+    epochs[at] = wrong
+    length, counted = made(steps, epochs)
+    right = [50, 100, 176, 226, 276, 352, 402, 452, 528]
+    assert length == 176
+    assert counted[:at] + counted[at + 1 :] == right[:at] + right[at + 1 :]
+    assert counted[at] == steps[at] + 176 * (int(epochs[at - 1]) - 1)  # the epoch of the row before
+
+
+def test_a_training_that_began_again_before_the_first_epoch_goes_back() -> None:
+    steps, epochs = [50, 100, 176] * 4, [2.0, 2, 2, 3, 3, 3, 1, 1, 1, 2, 2, 2]
+    assert made(steps, epochs) == (176, [226, 276, 352, 402, 452, 528, 50, 100, 176, 226, 276, 352])
+
+
+def test_an_epoch_that_is_taken_from_the_row_before_is_told(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    at = [(e, i) for e in (1, 2, 3) for i in (50, 100, 176)]
+    at[6] = (0, 50)
+    log.write_text("".join(json.dumps({"epoch": e, "iter": i, "loss": 1.0}) + "\n" for e, i in at))
+    (attempt,) = read(log)
+    assert [(fault.what, fault.count) for fault in attempt.faults] == [
+        ("epoch is no whole number, or before the first; taken from the row before", 1)
+    ]

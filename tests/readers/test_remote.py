@@ -353,7 +353,7 @@ def test_a_file_over_http(place: Path) -> None:
     log(place)
     handler = partial(QuietHandler, directory=str(place))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+        threading.Thread(target=partial(running.serve_forever, 0.01), daemon=True).start()
         address = f"http://127.0.0.1:{running.server_port}/log.csv"
         (attempt,) = read(address)
         running.shutdown()
@@ -365,7 +365,7 @@ def test_an_address_may_be_a_page_and_a_folder(place: Path) -> None:
     log(place).rename(place / "run" / "log.csv")
     handler = partial(QuietHandler, directory=str(place))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+        threading.Thread(target=partial(running.serve_forever, 0.01), daemon=True).start()
         address = f"http://127.0.0.1:{running.server_port}/run"
         for _ in range(2):  # the list of the folder is a page of its own
             assert local(address).is_file()
@@ -397,7 +397,7 @@ def test_a_server_sends_on_to_no_private_host(place: Path) -> None:
         ThreadingHTTPServer(("127.0.0.1", 0), Outer) as outer,
     ):
         for running in (inner, outer):
-            threading.Thread(target=running.serve_forever, daemon=True).start()
+            threading.Thread(target=partial(running.serve_forever, 0.01), daemon=True).start()
         address = f"http://127.0.0.1:{outer.server_port}/log.csv"
         target = f"http://127.0.0.1:{inner.server_port}"
         with pytest.raises(LogError) as refused:

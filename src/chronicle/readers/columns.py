@@ -17,7 +17,7 @@ from chronicle.errors import BadLog
 from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.values import moment
-from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
+from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers import step_axis
 from chronicle.readers.hyperparameters import as_float
 from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counts_steps
@@ -220,6 +220,9 @@ def attempt_of(
     epochs = step_axis.epochs_by_row(axis, steps, step_axis.epochs_of(numbers))
     if axis.counts == "step" and (length := step_axis.steps_per_epoch(steps, epochs)):
         steps = step_axis.across_epochs(steps, epochs, length)
+        if n_wrong := len(epochs.rows) - len(step_axis.whole_epochs(epochs)[0]):
+            problem = "epoch is no whole number, or before the first; taken from the row before"
+            step_faults = (*step_faults, Fault(Place(str(path)), problem, n_wrong))
         facts = {"steps_per_epoch": length, **(facts or {})}
     if axis.counter:
         facts = {"step_counter": axis.counter, **(facts or {})}

@@ -28,7 +28,7 @@ MOSTLY = 0.5  # share of the steps of a second counter within the range of the f
 
 _CACHED_NAMES = 1 << 17  # each is looked up several times
 _WRONG_STEPS_SHARE = 0.05  # of the cells of a step column may hold no whole number: that is damage
-_WRONG_EPOCHS_SHARE = 0.01  # of the cells of an epoch column may hold no whole number
+_WRONG_EPOCHS_SHARE = 0.01  # of the cells of an epoch column may hold no epoch
 _LEAST_FALL_SHARE = 0.05  # of the range of the middle 80 %: by so much an amount usually falls
 _RISES_PER_FALL = 4  # at least, of a counter that falls without beginning anew
 _RESTARTS_SHARE = 0.8  # of the epochs that begin below the end of the one before, if each counts its steps
@@ -349,7 +349,7 @@ def steps_per_epoch(steps: Steps, epochs: Column) -> int | None:
     """Length of an epoch, where ``steps`` (by row) begin anew, below the end of one of the two epochs before,
     whenever the epoch goes up; None where they go on. It is the most frequent highest step of the epochs that
     are over, and where steps count from 0 one distance between two logged steps more."""
-    rows, epoch = _whole_epochs(epochs)
+    rows, epoch = whole_epochs(epochs)
     if len(rows) < 2:
         return None
     step, up = steps[rows], np.diff(epoch) > 0
@@ -369,7 +369,7 @@ def steps_per_epoch(steps: Steps, epochs: Column) -> int | None:
 def across_epochs(steps: Steps, epochs: Column, length: int) -> Steps:
     """The steps of all rows counted over all epochs of ``length`` steps; epochs count from 0 or from 1. A row
     without an epoch belongs to the epoch of the row before it."""
-    rows, epoch = _whole_epochs(epochs)
+    rows, epoch = whole_epochs(epochs)
     known = np.full(len(steps), -1)
     known[rows] = np.arange(len(rows))
     latest = np.maximum(np.maximum.accumulate(known), 0)
@@ -403,11 +403,15 @@ def _epoch_at(rows: Steps, epochs: Column) -> NDArray[Any]:
     return np.asarray(np.floor(epochs.values[latest]))
 
 
-def _whole_epochs(epochs: Column) -> tuple[Steps, Steps]:
-    """Rows that have a whole, small epoch, and that epoch; none where others are not rare."""
+def whole_epochs(epochs: Column) -> tuple[Steps, Steps]:
+    """Rows that have a whole, small epoch, and that epoch; none where others are not rare. A single row that
+    goes back to before the first one is wrong as well: several are a training that began again."""
     rows, values = epochs.rows, epochs.values
     fits = (np.abs(values) < 1 << 31) & (values == np.floor(values))
-    wrong = np.count_nonzero(~fits)
-    if wrong > max(1.0, _WRONG_EPOCHS_SHARE * len(values)) or 4 * wrong > len(values):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    return rows[fits], values[fits].astype(np.int64)
+    early = np.pad(fits & (values < values[np.argmax(fits)] if len(values) else fits), 1)
+    single = early[1:-1] & ~early[:-2] & ~early[2:]
+    for known in (fits & ~single, fits):
+        wrong = np.count_nonzero(~known)
+        if wrong <= max(1.0, _WRONG_EPOCHS_SHARE * len(values)) and 4 * wrong <= len(values):
+            return rows[known], values[known].astype(np.int64)
+    return np.empty(0, np.int64), np.empty(0, np.int64)

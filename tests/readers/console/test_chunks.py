@@ -64,6 +64,23 @@ def test_utf_16_is_known_by_its_mark(encoding, tmp_path):
     assert lines_of(log) == ([(1, b"step 1"), (2, "µ 2".encode())], False)
 
 
+def test_what_stands_before_and_after_zeros_is_no_line(tmp_path):
+    """A sector that was never written: a value after it does not belong to the step before it."""
+    log = tmp_path / "train.log"
+    lines = [f"update {n}/90 loss={9 - n / 10:.1f}" for n in range(10, 90, 10)]
+    lines.insert(3, "evaluation: val_loss: 2.5")
+    lines[5] += bytes(512).decode() + "evaluation: val_loss: 1.9"
+    lines[0] = bytes(512).decode() + lines[0]  # of a log that was emptied while its writer went on
+    log.write_text("\n".join(lines) + "\n")
+    assert lines_of(log)[0][4:7] == [(5, b"update 40/90 loss=5.0"), (6, b""), (7, b"update 60/90 loss=3.0")]
+    (attempt,) = read(log)
+    assert attempt.series["loss"].steps.tolist() == [10, 20, 30, 40, 60, 70, 80]
+    assert attempt.series["val_loss"].steps.tolist() == [30]
+    assert [(fault.what, fault.count) for fault in attempt.faults] == [
+        ("the line has zeros inside, where the file was never written; it was left out", 1)
+    ]
+
+
 CHINESE = "模型训练开始\n" + "".join(
     f"当前Batch：{n}/600 | 当前损失值：{1 + 9 / n:.4f} | 当前准确率：{n / 10:.2f}%\n"
     for n in range(10, 400, 10)

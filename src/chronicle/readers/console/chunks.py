@@ -38,6 +38,7 @@ MAX_LINE_BYTES = 1 << 20
 _LINE_END = re.compile(rb"[\r\n]")
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _TYPED = re.compile(rb"(?:\^\[\[[A-D])+")  # keys that were pressed while a terminal showed the log
+_LINE = re.compile(rb"[^\r\n]+")
 _CURSOR_MOVE = re.compile(rb"\x1b\[\d*[ABEF](?=[^\r\n])")  # to another line, by several progress bars
 # A progress bar after which another line begins without a line end, as both are written to one file.
 _BAR_BEFORE_LINE = re.compile(rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])(?=[^\s\],|)])")
@@ -47,13 +48,15 @@ _BAR_BEFORE_LINE = re.compile(rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])(?=[^\s\],|)])")
 class Chunk:
     """Consecutive lines of a log. ``data`` is UTF-8 with lines separated by ``\\n``, without one at the end.
     ``numbers`` are the line numbers in the file, from 1; ``next_number`` is that of the line after the chunk.
-    ``unfinished``: the last line has no end yet. ``n_cut`` lines were too long and lost their end. ``mark``
-    is the end of the chunk if a whole block was read: those after it stay the same however the file grows."""
+    ``unfinished``: the last line has no end yet. ``n_cut`` lines were too long and lost their end, ``n_torn``
+    had zeros inside and are empty. ``mark`` is the end of the chunk if a whole block was read: those after it
+    stay the same however the file grows."""
 
     data: bytes
     numbers: Sequence[int]
     unfinished: bool = False
     n_cut: int = 0
+    n_torn: int = 0
     next_number: int = 0
     mark: Mark = Mark()
 
@@ -113,7 +116,10 @@ def _utf8_blocks(source: Source, size: int) -> Iterator[bytes]:
 
 
 def plain(data: bytes) -> bytes:
-    """The text without colours, in which every line ends with ``\\n`` or a lone ``\\r``."""
+    """The text without colours, in which every line ends with ``\\n`` or a lone ``\\r``. One that was torn by
+    zeros is empty."""
+    if b"\0\0" in data:
+        data = _LINE.sub(lambda line: b"" if is_torn(line[0]) else line[0], data)
     if b"\x1b" in data:
         data = _ESCAPE.sub(b"", _CURSOR_MOVE.sub(b"\r", data))
     if b"^[[" in data:
@@ -123,15 +129,21 @@ def plain(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n") if b"\r" in data else data
 
 
+def is_torn(line: bytes) -> bool:
+    """Whether zeros stand within a line, where the file was never written: what surrounds them is no line."""
+    return b"\0\0" in line.strip(b"\0")
+
+
 def _chunk(data: bytes, first: int, n_cut: int, *, is_last: bool = False) -> Chunk:
+    n_torn = sum(map(is_torn, _LINE.findall(data))) if b"\0\0" in data else 0
     data = plain(data)
     unfinished = is_last and not data.endswith(b"\n")  # after a lone "\r" an empty line waits for its text
     data = data if unfinished else data[:-1]
     if b"\r" not in data:
-        return Chunk(data, range(first, first + data.count(b"\n") + 1), unfinished, n_cut)
+        return Chunk(data, range(first, first + data.count(b"\n") + 1), unfinished, n_cut, n_torn)
     ends = _LINE_END.findall(data)
     numbers = list(accumulate((end == b"\n" for end in ends), initial=first))
-    return Chunk(data.replace(b"\r", b"\n"), numbers, unfinished, n_cut)
+    return Chunk(data.replace(b"\r", b"\n"), numbers, unfinished, n_cut, n_torn)
 
 
 SAMPLE_BYTES, PIECE_BYTES, N_PIECES = 1 << 20, 1 << 16, 4

@@ -240,6 +240,9 @@ class Log:
                 if chunk.n_cut:
                     what = "the line is longer than 1 MB; what follows its first MB was ignored"
                     self.fault(chunk.numbers[0], what)
+                if chunk.n_torn:
+                    what = "the line has zeros inside, where the file was never written; it was left out"
+                    self.fault(chunk.numbers[0], what, chunk.n_torn)
                 self.truncated, self.n_lines = chunk.unfinished, chunk.numbers[-1]
                 self._next_number = chunk.next_number
                 yield chunk
