@@ -29,7 +29,7 @@ from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, level, plural, value_words, with_unit
 from chronicle.model import Diagnosis, Entry, Event, EventKind, Finding, Role, Timeline, Track, Verdict
 from chronicle.pages import PatternPage, words
-from chronicle.pages.run_page import Advice, advice
+from chronicle.pages.gallery import Advice, advice
 from chronicle.score.presets import PRESETS, Preset
 from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, gravest
 from chronicle.story.restarts import lettered

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import dropwhile
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from chronicle.classify.patterns import BY_ID, PATTERNS
 from chronicle.errors import ConfigError
@@ -241,6 +241,56 @@ class Case:
     sources: tuple[Source, ...] = ()
     runs: tuple[Text, ...] = ()
     body: str = ""
+
+
+class Ranked(NamedTuple):
+    """A cause with the evidence of this run: phrases for it, against it, and what was not logged."""
+
+    cause: Cause
+    speaks_for: tuple[str, ...]
+    against: tuple[str, ...]
+    not_logged: tuple[str, ...]
+
+    @property
+    def is_assessed(self) -> bool:
+        return bool(self.speaks_for or self.against or self.not_logged)
+
+
+class Advice(NamedTuple):
+    """On one event: the page of its pattern, the ranked causes, and what decides between the first two."""
+
+    event: Event
+    page: PatternPage
+    causes: tuple[Ranked, ...]
+    check: str
+
+
+def advice(event: Event, page: PatternPage) -> Advice:
+    """The ranked causes of an event; ``check`` says how to tell the first one from the second."""
+    causes, check = ranked(page.causes, event.signs), ""
+    likely = [row for row in causes[:2] if not row.against]
+    if len(likely) == 2:
+        missing = dict.fromkeys(word for row in likely for word in row.not_logged)
+        logged = f" Not logged, and it would tell: {', '.join(missing)}." if missing else ""
+        check = f"{likely[0].cause.tell}{logged}"
+    return Advice(event, page, causes, check)
+
+
+def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, ...]:
+    """The causes, ranked by the signs around an event: one that a sign speaks against goes to the end, the
+    others are ordered by how many speak for them, then as on the page of the pattern. Those for the other
+    kind of metric are left out."""
+    reward, rows = signs.get(Sign.OBJECTIVE.value), []
+    for cause in causes:
+        holds = {sign: signs.get(sign.value) for sign in (*cause.when, *cause.unless)}
+        against = [sign for sign in cause.when if holds[sign] is False]
+        against += [sign for sign in cause.unless if holds[sign]]
+        speaks_for = tuple(sign.holds for sign in cause.when if holds[sign])
+        phrases = tuple(sign.holds if holds[sign] else sign.fails for sign in against)
+        unknown = dict.fromkeys(sign.needs for sign in holds if holds[sign] is None and sign.needs)
+        if reward is None or Sign.OBJECTIVE not in (cause.unless if reward else cause.when):
+            rows.append(Ranked(cause, speaks_for, phrases, tuple(unknown)))
+    return tuple(sorted(rows, key=lambda row: (bool(row.against), -len(row.speaks_for))))
 
 
 @dataclass(frozen=True)

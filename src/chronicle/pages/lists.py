@@ -1,4 +1,4 @@
-"""Pages that list runs: Home, Browse, patterns, cases, reviews, unreadable logs; and the card of a run."""
+"""Pages that list runs (Home, Browse, patterns, cases, reviews, unreadable logs), and the page of a run."""
 
 from __future__ import annotations
 
@@ -6,19 +6,32 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
-from itertools import groupby
+from functools import cache, partial
+from itertools import groupby, islice
 from typing import NamedTuple
 
-from chronicle.classify.patterns import BY_ID, Trait, having
+from chronicle.classify.patterns import BY_ID, PATTERNS, Trait, having
 from chronicle.metrics.values import clipped, count, moment, plural, value_words
-from chronicle.model import VERDICTS, Entry, EventKind, Verdict
+from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
+from chronicle.pages import words
 from chronicle.pages.chronology import day_words
-from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, figure, last_time, n_points
-from chronicle.pages.words import Html, Render, as_json, place, plain
-from chronicle.story import CANNOT_TELL, deciding
+from chronicle.pages.gallery import (
+    Advice,
+    Page,
+    PatternPage,
+    RunEvent,
+    SiteData,
+    advice,
+    figure,
+    last_time,
+    n_points,
+)
+from chronicle.pages.words import Html, Render, as_json, place, plain, slug
+from chronicle.story import CANNOT_TELL, deciding, gravest
 from chronicle.story import card as card_words
-from chronicle.story.measured import CALM, OVERALL
+from chronicle.story.measured import CALM, OVERALL, axis_named
+from chronicle.story.restarts import lettered, restart
+from chronicle.story.sentences import listed as enumerated
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import shipped_file
 from chronicle.workspace.notes import STANCES, last_review, verdict_of
@@ -322,3 +335,69 @@ def hero(site: SiteData) -> Entry | None:
         return not synthetic, eventful, entry.verdict is Verdict.GOOD, last_step
 
     return max((entry for entry in site.entries if figure(entry, "whole")), key=rank, default=None)
+
+
+# Whatever the run, its page stays below 100 KB: the rest is in entry.json, and the page says so.
+KEY, EVENTS, TABLES, ROWS, CAUSES = 24, 40, 6, 60, 3
+ALIKE_EVENTS = 3  # events of other runs for each pattern, and for how many patterns
+ABOUT_FIELDS = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
+DESCRIPTION_CHARACTERS = 200  # that the preview of a link shows
+
+
+def runs(site: SiteData, render: Render) -> Iterator[Page]:
+    """A page for each run, made of its entry and of similar events in other runs."""
+    of = cache(partial(precedents, site))
+    for entry in site.entries:
+        leads = (e.patterns[0] for e in deciding(entry.events, entry.verdict) if e.patterns)
+        alike: list[RunEvent] = []
+        for pattern in [p for p in dict.fromkeys(leads) if p not in CALM][:ALIKE_EVENTS]:
+            alike += islice((row for row in of(pattern) if row.entry.run_id != entry.run_id), ALIKE_EVENTS)
+        known = site.known.get(entry.run_id)
+        text = partial(_run_page, site, render, entry, alike)
+        path = f"runs/{slug(entry.run_id)}/index.md"
+        yield site.page(path, known and [known, *(row.content for row in alike)], text)
+
+
+def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent]) -> str:
+    entry = site.full_entry(entry)
+    facts, config = words.configured(entry.facts)
+    stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
+    axis = axis_named({row["axis"] for row in entry.attempts})
+    away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
+    absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
+    joins = lettered(entry.diagnosis)
+    marked = [event for event in entry.events if event.mark]
+    listed = [RunEvent(entry, event) for event in entry.events if not event.of]  # notes stand beside theirs
+    findings = {finding.id: finding for finding in entry.diagnosis.findings if finding.criteria}
+    grave = gravest(entry.events, entry.verdict)
+    reasons = ((event, [findings[part] for part in event.parts if part in findings]) for event in grave)
+    values = {
+        "base": "../../", "site": site, "entry": entry, "facts": facts, "config": config, "words": words,
+        "enumerated": enumerated, "axis": axis, "similar": alike, "rows": ROWS,
+        "about": dict.fromkeys(ABOUT_FIELDS, "") | dict(entry.about),
+        "reviewer": (review.author or "a person") if (review := last_review(entry.notes)) else "",
+        "address": words.address(entry.run_id), "whole": figure(entry, "whole"),
+        "key": marked[:KEY], "marked": len(marked),
+        "listed": listed[:EVENTS], "unlisted": len(listed[EVENTS:]),
+        "restarts": [(letter, join, restart(join, axis, *stated)) for letter, join in joins[:KEY]],
+        "unlisted_joins": len(joins[KEY:]),
+        "reasons": [reason for reason in reasons if reason[1]][:TABLES],
+        "absent": [page for page in absent if page.verdict is not Verdict.GOOD],
+        "unassessed": words.unassessed(entry.diagnosis, site.pattern_title),
+        "costs": [fact for fact in entry.costs if fact.value != 0],
+        "helpful": _advice_for_run(site, entry),
+        "description": clipped(plain(entry.headline), DESCRIPTION_CHARACTERS),
+        "preview": preview.files["any"][0] if (preview := figure(entry, "share")) else "",
+    }  # fmt: skip
+    return render("run.md.j2", values)
+
+
+def _advice_for_run(site: SiteData, entry: Entry) -> list[Advice]:
+    """Advice on the gravest events that are not good, one event of each pattern."""
+    first: dict[str, Event] = {}
+    for event in gravest(entry.events, entry.verdict):
+        for pattern in event.patterns:
+            first.setdefault(pattern, event)
+    pages = ((event, site.page_of[p]) for p, event in first.items() if p in site.page_of)
+    bad = (advice(event, page) for event, page in pages if page.verdict is not Verdict.GOOD and page.causes)
+    return list(islice(bad, CAUSES))

@@ -244,22 +244,18 @@ def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
             raise ConfigError(file, key, f"must be a table, not {value!r}")
         return {word: _checked(args[1], item, file, f"{key}.{word}") for word, item in value.items()}
     if origin in (list, tuple):
-        return _items(origin, args, value, file, key)
+        return origin(_items(args[0], value, file, key))
     words = args or tuple(hint)  # the words of a Literal, or the members of an Enum
     if value not in words:
         raise ConfigError(file, key, f"{value or ''!r} is none of {', '.join(words)}")
     return words[words.index(value)]
 
 
-def _items(kind: Any, hints: tuple[Any, ...], value: Any, file: str, key: str) -> Any:
+def _items(hint: Any, value: Any, file: str, key: str) -> Iterator[Any]:
     if not isinstance(value, list):
-        of = f" of {_SCALARS[hints[0]][0][2:]}s" if hints[0] in _SCALARS else ""
+        of = f" of {_SCALARS[hint][0][2:]}s" if hint in _SCALARS else ""
         raise ConfigError(file, key, f"must be a list{of}, not {value!r}")
-    if kind is list and not all(isinstance(item, str) for item in value):
-        raise ConfigError(file, key, "must be a list of strings")
-    hints = hints[:1] * len(value) if hints[1:] in ((), (...,)) else hints
-    places = (f"{key}[{i}]" for i in range(len(value)))
-    return kind(_checked(h, item, file, at) for h, item, at in zip(hints, value, places, strict=True))
+    yield from (_checked(hint, item, file, f"{key}[{i}]") for i, item in enumerate(value))
 
 
 STORES = ("s3", "s3a", "gs", "gcs", "hf")
