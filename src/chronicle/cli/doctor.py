@@ -185,22 +185,17 @@ def _taken(logs: Sequence[Log]) -> list[tuple[str, tuple[str, ...], Steps]]:
 
 
 def _records(rows: Rows) -> Iterator[tuple[tuple[str, ...], Steps]]:
-    """The lines of records by the names of their metrics."""
-    column_codes = np.random.default_rng(0).integers(1, 2**63, len(rows.columns))
-    shapes = np.zeros(len(rows), np.int64)
-    for code, (_, at) in zip(column_codes, rows.columns.values(), strict=True):
-        shapes[np.array(at, np.int64)] ^= code
-    _, firsts, of_shape = np.unique(shapes, return_index=True, return_inverse=True)
-    names: list[list[str]] = [[] for _ in firsts]
-    is_first = np.isin(np.arange(len(rows)), firsts)
-    for name, (_, at) in rows.columns.items():
-        there = np.unique(np.array(at, np.int64))
-        for shape in of_shape[there[is_first[there]]]:
-            names[shape].append(name)
-    by_shape = np.split(np.argsort(of_shape, kind="stable"), np.cumsum(np.bincount(of_shape))[:-1])
+    """The lines of records, by the names of their metrics."""
+    code_of = np.random.default_rng(0).integers(1, 2**63, len(rows.columns))
+    codes = np.zeros(len(rows), np.int64)  # of each row, one for each set of metrics
+    for code, (_, at) in zip(code_of, rows.columns.values(), strict=True):
+        codes[np.array(at, np.int64)] ^= code
+    _, firsts, kind_of = np.unique(codes, return_index=True, return_inverse=True)
+    has = {name: np.isin(firsts, np.array(at, np.int64)) for name, (_, at) in rows.columns.items()}
+    by_kind = np.split(np.argsort(kind_of, kind="stable"), np.cumsum(np.bincount(kind_of))[:-1])
     lines = np.array(rows.lines, np.int64)
-    for shape in np.argsort(firsts) if len(rows) else ():
-        yield tuple(names[shape]), np.unique(lines[by_shape[shape]])
+    for kind in np.argsort(firsts) if len(rows) else ():
+        yield tuple(name for name, of_kind in has.items() if of_kind[kind]), np.unique(lines[by_kind[kind]])
 
 
 def _lines_of(faults: Iterable[Fault]) -> Steps:
@@ -214,21 +209,20 @@ def _joined(parts: Iterable[Steps]) -> Steps:
 def _texts(path: Path, wanted: set[int], known: Steps) -> tuple[dict[int, str], Numbered, int, int]:
     """The texts of lines; the first of those not known; how many of these there are, and blank ones."""
     texts, unread, n_unread, n_blank = dict[int, str](), list[tuple[int, str]](), 0, 0
-    with suppress(OSError):  # a copy that was made for reading, and is gone
+    with suppress(OSError):  # a copy that was made for reading and was removed
         for chunk in chunks(path):
-            numbers, lines = np.asarray(chunk.numbers), chunk.lines
-            strange = ~np.isin(numbers, known)
-            for index in np.flatnonzero(strange | np.isin(numbers, list(wanted))).tolist():
-                number, text = int(numbers[index]), lines[index]
-                if not strange[index]:
-                    if text.strip():  # a progress bar begins by going back to the start of its line
-                        texts.setdefault(number, _excerpt(text))
-                elif not text.strip():
+            is_known = np.isin(np.asarray(chunk.numbers), known).tolist()
+            for number, line, known_line in zip(chunk.numbers, chunk.lines, is_known, strict=True):
+                is_blank = not line.strip()  # a progress bar begins by going back to the start of its line
+                if known_line:
+                    if number in wanted and not is_blank:
+                        texts.setdefault(number, _excerpt(line))
+                elif is_blank:
                     n_blank += 1
                 else:
                     n_unread += 1
                     if len(unread) < MOST_UNREAD:
-                        unread.append((number, _excerpt(text)))
+                        unread.append((number, _excerpt(line)))
     return texts, unread, n_unread, n_blank
 
 

@@ -172,14 +172,16 @@ def sketch(steps: Steps, values: Floats, onset_step: int) -> list[str]:
 
 def _cells(columns: Steps, dots: Steps) -> Steps:
     """The dots of each character, as offsets from the empty one; a steep rise is one line."""
+    starts = np.flatnonzero(np.diff(columns, prepend=-1))
+    column_of, low, high = columns[starts], *(f.reduceat(dots, starts) for f in (np.minimum, np.maximum))
+    joined = (
+        np.flatnonzero(np.diff(column_of) == 1) + 1
+    )  # columns right of another one reach up or down to it
+    lowest, highest = low.copy(), high.copy()
+    lowest[joined] = np.minimum(low[joined], high[joined - 1])
+    highest[joined] = np.maximum(high[joined], low[joined - 1])
     cells = np.zeros((HEIGHT, WIDTH), dtype=np.int64)
-    before: tuple[int, int, int] | None = None
-    for column in np.unique(columns).tolist():
-        there = dots[columns == column]
-        lowest, highest = bottom, top = int(there.min()), int(there.max())
-        if before is not None and before[0] == column - 1:
-            lowest, highest = min(lowest, before[2]), max(highest, before[1])
-        before = column, bottom, top
-        for row in range(4 * HEIGHT - 1 - highest, 4 * HEIGHT - lowest):
+    for column, first, last in zip(*(of.tolist() for of in (column_of, lowest, highest)), strict=True):
+        for row in range(4 * HEIGHT - 1 - last, 4 * HEIGHT - first):
             cells[row // 4, column // 2] |= _DOTS[column % 2][row % 4]
     return cells
