@@ -126,9 +126,9 @@ class ChangedPages:
 
 
 def _cache_compiled_templates(env: Any) -> None:
-    """Lets jinja keep the compiled templates of the theme, whose compilation takes a quarter of the time of this
-    process. They are kept beside the bytecode of this package, so nobody can write there who could not also
-    change the package."""
+    """Lets jinja keep the compiled templates of the theme, whose compilation takes a quarter of the time of
+    this process. They are kept beside the bytecode of this package, so nobody can write there who could not
+    also change the package."""
     import jinja2
 
     class ByName(jinja2.FileSystemBytecodeCache):  # not by path, because all workspaces have the same theme

@@ -88,32 +88,36 @@ def build_site(
         SiteError: the engine failed; the message has the last lines that it printed.
         OSError: the engine could not read or write a file.
     """
-    row = ENGINES[engine]
+    row, place = ENGINES[engine], os.path.relpath(new_site, config.parent)
     if importlib.util.find_spec(row.module) is None:
         raise MissingExtra(f"--engine {engine}", row.extra, row.module)
     environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
     ours = config.with_name(f".{config.name}.chronicle.yml")  # beside it: paths in it are relative
-    listed, place = new_site.with_name(LISTED), os.path.relpath(new_site, config.parent)
-    if changed is not None:
-        paths = json.dumps([sorted(changed), sorted(docs)], ensure_ascii=False)
-        write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
-    alone = [row.module, str(listed) if changed is not None else ""] if row.in_parts else []
+    listed = new_site.with_name(LISTED) if changed is not None else None
+    alone = [row.module, str(listed or "")] if row.in_parts else []
     command = [*alone, "build", "--config-file", str(ours), "--clean", *["--strict"] * strict]
     try:
+        if listed:
+            paths = json.dumps([sorted(changed or ()), sorted(docs)], ensure_ascii=False)
+            write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
         write_bytes(ours, _settings(config.read_text("utf-8"), site_dir=place, site_name=as_html(title)))
         code, printed = run_module(PART if alone else row.module, command, environment, config.parent)
     finally:
-        for file in (ours, listed):
+        for file in filter(None, (ours, listed)):
             file.unlink(missing_ok=True)
     if changed is not None and code in (NEVER, NOT_NOW):
         raise NotInParts(code == NEVER)
     if code:
-        lines = printed.strip().splitlines()
-        for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
-            raise OSError(int(refused[1]), refused[2], refused[3])
-        raise SiteError("\n".join([f"{engine} failed (exit {code}):", *lines[-15:]]))
+        raise _failure(f"{engine} failed (exit {code}):", printed.strip().splitlines())
     _remove_unused(new_site)
     return printed.strip()
+
+
+def _failure(what: str, printed: Sequence[str]) -> OSError | SiteError:
+    """The error of an engine that failed, by the lines that it printed."""
+    for refused in filter(None, map(_REFUSED.match, reversed(printed[-3:]))):
+        return OSError(int(refused[1]), refused[2], refused[3])
+    return SiteError("\n".join([what, *printed[-15:]]))
 
 
 def _remove_unused(new_site: Path) -> None:
@@ -253,9 +257,15 @@ _TOOLS = ("mkdocs", "properdocs", "mkdocs-material", "markdown", "pymdown-extens
 MARKER = ".chronicle-site"  # a folder without this file was not made by chronicle, and is left alone
 # Errors if two folders cannot exchange their names: at a mount point, without permission, on some systems.
 _NO_EXCHANGE = (
-    errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY,
-    errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.ENOTSUP,
-)  # fmt: skip
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.EBUSY,
+    errno.ENOSYS,
+    errno.EINVAL,
+    errno.EXDEV,
+    errno.ENOTSUP,
+)
 _HERE, _EXCHANGE, _SWAP = -100, 2, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 
 
@@ -297,10 +307,7 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     new_site, docs, memory, config = (root / name for name in names)
     make_room(new_site, out)
     new_site.with_name(LISTED).unlink(missing_ok=True)  # of a build that was killed
-    # Everything that all pages are rendered with: mkdocs.yml, the engine, its packages, our own source.
-    versions = {d.name: d.version for name in _TOOLS for d in metadata.distributions(name=name)}
-    ours = now.engine, now.title, now.strict, code_sha256(), config.read_bytes()
-    now = now._replace(key=hashlib.sha256(repr((ours, sys.version, versions)).encode()).hexdigest())
+    now = now._replace(key=_shared_by_all_pages(now, config))
     changed = _changed(before.docs, now.docs, docs)
     same = before.key == now.key and before.site == _looks(stamps(out))
     if same and before.in_parts and not changed and before.epoch == now.epoch:
@@ -330,6 +337,13 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     put_in_place(new_site, out, missing_pages(made, now.docs))
     write_bytes(memory, json.dumps(now, separators=(",", ":")).encode("utf-8", "surrogateescape"))
     return printed
+
+
+def _shared_by_all_pages(now: SiteRecord, config: Path) -> str:
+    """A hash over what all pages are rendered with: mkdocs.yml, the engine, its packages, our own source."""
+    versions = {d.name: d.version for name in _TOOLS for d in metadata.distributions(name=name)}
+    ours = now.engine, now.title, now.strict, code_sha256(), config.read_bytes()
+    return hashlib.sha256(repr((ours, sys.version, versions)).encode()).hexdigest()
 
 
 def _looks(site: Stamps) -> str:

@@ -59,10 +59,12 @@ class Scene:
         peaks = [
             float(known.max())
             for item in self.findings
-            for line in panel.lines if item.finding.metric in (None, line.metric)
-            for segment in line.segments if segment.meets(item.finding.start_step, item.end)
+            for line in panel.lines
+            if item.finding.metric in (None, line.metric)
+            for segment in line.segments
+            if segment.meets(item.finding.start_step, item.end)
             if len(known := segment.inside(item.finding.start_step, item.end).finite())
-        ]  # fmt: skip
+        ]
         return y_scale(panel.segments(), panel.role, peaks)
 
     def zooms(self) -> list[Occurrence]:

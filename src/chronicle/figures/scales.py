@@ -24,8 +24,11 @@ from chronicle.story.measured import finite_values
 MOST_PANELS = 4
 # Colour and dash of the lines of one panel; each line also has its name on it.
 _STYLES: Mapping[str, tuple[float, ...]] = {
-    "live": (), "second": (5, 1.6), "third": (1.2, 1.4), "ink2": (5, 1.4, 1, 1.4),
-}  # fmt: skip
+    "live": (),
+    "second": (5, 1.6),
+    "third": (1.2, 1.4),
+    "ink2": (5, 1.4, 1, 1.4),
+}
 _LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 _COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _CONTEXT = (Role.GRAD_NORM, Role.LEARNING_RATE, Role.RATIO, Role.VALIDATION_LOSS, Role.THROUGHPUT)
@@ -195,17 +198,21 @@ _PEAK_SPANS = 1.6  # the peak of a finding is shown if it is no further above th
 # From this ratio of the largest to the smallest value on, an axis is logarithmic. It is never logarithmic for
 # rewards and scores, because on a linear axis one sees that they end near 0.
 _LOG_FROM_RATIO = {
-    Role.GRAD_NORM: 8.0, Role.LOSS_SCALE: 8.0, **dict.fromkeys((Role.OBJECTIVE, *SCORES), math.inf),
-}  # fmt: skip
+    Role.GRAD_NORM: 8.0,
+    Role.LOSS_SCALE: 8.0,
+    **dict.fromkeys((Role.OBJECTIVE, *SCORES), math.inf),
+}
 _LOG_FROM_RATIO_ELSE = 1e3
 _MOST_SAMPLED = 100_000  # values for a quantile; more do not move it by a pixel
 _TICK_STEPS = (1, 2, 2.5, 5, 10)  # the distance between ticks is one of these times a power of ten
 _LONGEST_TICK = 7  # characters that fit left of a panel
 _LOW_PANEL_PX = 120  # a lower panel has fewer ticks
 _CLOCK = (
-    (1, "s", (1, 2, 5, 10, 20, 30)), (60, "min", (1, 2, 5, 10, 20, 30)), (3600, "h", (1, 2, 3, 6, 12)),
+    (1, "s", (1, 2, 5, 10, 20, 30)),
+    (60, "min", (1, 2, 5, 10, 20, 30)),
+    (3600, "h", (1, 2, 3, 6, 12)),
     (86_400, "d", (1, 2, 5, 10, 20, 50)),
-)  # fmt: skip
+)
 Ticks = Sequence[tuple[float, str]]
 Pair = tuple[float, float]
 Number = TypeVar("Number", float, Floats)

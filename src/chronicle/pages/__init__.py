@@ -18,8 +18,16 @@ from chronicle.pages.words import as_json, plain, renderer, slug
 from chronicle.workspace.folders import shipped_file
 
 __all__ = (
-    "PAGE_KINDS", "Page", "PatternPage", "SiteData", "assets", "load", "load_cases", "load_gallery", "pages",
-)  # fmt: skip
+    "PAGE_KINDS",
+    "Page",
+    "PatternPage",
+    "SiteData",
+    "assets",
+    "load",
+    "load_cases",
+    "load_gallery",
+    "pages",
+)
 PAGE_KINDS = (
     lists.home,
     lists.browse,

@@ -135,12 +135,14 @@ def json_feed(site: SiteData) -> str:
 def _items(site: SiteData) -> Iterator[dict[str, Any]]:
     for row in [row for row in site.happened if moment(row.time)][:MOST]:
         yield {
-            "id": _id(site, row.href), "url": site.site_url + row.href,
-            "title": plain(f"{row.event.title}: {row.title}"), "content_text": plain(row.event.sentence),
+            "id": _id(site, row.href),
+            "url": site.site_url + row.href,
+            "title": plain(f"{row.event.title}: {row.title}"),
+            "content_text": plain(row.event.sentence),
             "date_published": _time(moment(row.time)),
             **({"authors": [{"name": plain(row.event.who)}]} if row.event.who else {}),
             "tags": [plain(row.kind)],
-        }  # fmt: skip
+        }
 
 
 def _id(site: SiteData, href: str) -> str:

@@ -111,14 +111,18 @@ def listed(entry: Entry) -> Entry:
     """The part of an entry that other pages show. A build stores it apart, and reads no more than this."""
     findings = [replace(f, evidence={}, criteria=(), runner_up_if="") for f in entry.diagnosis.findings]
     return replace(
-        entry, story=(), costs=(), warnings=(), faults=(),
+        entry,
+        story=(),
+        costs=(),
+        warnings=(),
+        faults=(),
         events=tuple(replace(e, numbers=(), signs={}, parts=(), also=()) for e in entry.events),
         diagnosis=replace(entry.diagnosis, findings=tuple(findings), not_assessed=()),
         facts=tuple(fact for fact in entry.facts if fact.how == "run.toml"),
         figures=tuple(f for f in entry.figures if f.name in ("whole", "thumb")),
         attempts=tuple({k: row[k] for k in _OF_ATTEMPT if k in row} for row in entry.attempts),
         metrics=({"points": n_points(entry)},) if entry.metrics else (),
-    )  # fmt: skip
+    )
 
 
 def n_points(entry: Entry) -> int:

@@ -35,12 +35,17 @@ _EDGE_SHARE = 0.005  # of the height of a picture: a peak so near to its upper e
 _ROUGH_SAMPLES = 5  # of a duration of fewer samples only an upper bound is given
 _EXACT_GAP_STEPS = 1.5  # up to this gap between samples a duration is given exactly
 _NAMES = {
-    Role.LOSS: "the loss", Role.VALIDATION_LOSS: "the validation loss", Role.GRAD_NORM: "the gradient norm",
-    Role.LEARNING_RATE: "the learning rate", Role.THROUGHPUT: "the throughput",
-    Role.STEP_TIME: "the time a step takes", Role.LOSS_SCALE: "the loss scale",
-    Role.VALIDATION_SCORE: "the validation score", Role.SCORE: "the training score",
+    Role.LOSS: "the loss",
+    Role.VALIDATION_LOSS: "the validation loss",
+    Role.GRAD_NORM: "the gradient norm",
+    Role.LEARNING_RATE: "the learning rate",
+    Role.THROUGHPUT: "the throughput",
+    Role.STEP_TIME: "the time a step takes",
+    Role.LOSS_SCALE: "the loss scale",
+    Role.VALIDATION_SCORE: "the validation score",
+    Role.SCORE: "the training score",
     Role.OBJECTIVE: "the objective",
-}  # fmt: skip
+}
 _OUGHT_TO_RISE = (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
 """Patterns that are a rise of the loss. An event that shows several of them has the name of the gravest."""

@@ -32,14 +32,28 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
 _CHOICE, _FIELD = re.compile(r"\[(.*?)\]"), re.compile(r"{(\w+)(?::(\w+))?}")
 _KEY = re.compile(r"{(\w+):")
 _DOWNWARDS = {
-    "jumped": "dropped", "rose": "fell", "fell": "rose", "falling": "rising", "upwards": "downwards",
-    "come down": "come back", "above": "below", "higher": "lower", "at least": "at most", "≥": "≤",
-}  # fmt: skip
+    "jumped": "dropped",
+    "rose": "fell",
+    "fell": "rose",
+    "falling": "rising",
+    "upwards": "downwards",
+    "come down": "come back",
+    "above": "below",
+    "higher": "lower",
+    "at least": "at most",
+    "≥": "≤",
+}
 _UPWARDS = re.compile("|".join(_DOWNWARDS))
 # Patterns whose short form does not say which metric it is about.
 _BARE_SHORTS = RISES - {"multi-dataset-spike"} | {
-    "nan-inf", "frozen-metric", "quantised-loss", "grokking", "plateau", "overfitting", "reward-hacking",
-}  # fmt: skip
+    "nan-inf",
+    "frozen-metric",
+    "quantised-loss",
+    "grokking",
+    "plateau",
+    "overfitting",
+    "reward-hacking",
+}
 _NO_CHANGE_LOG = 0.005  # a smaller change would be told as 0 %
 # A calm course that ends so far, and so many noise scales, from its best level is told with that level.
 _LOST_LOG, _NOISY_SCALES = math.log(1.25), 3.0

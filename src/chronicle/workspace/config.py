@@ -89,36 +89,41 @@ class WorkspaceConfig:
     engine: str = key("mkdocs", "Site engine.", choices=ENGINES)
     site_url: str = key(
         "", "Address that the site is published at, `https://…/`: feeds and previews of links then have it."
-    )  # fmt: skip
+    )
     edit_url: str = key(
-        "", "Where the folder of the runs is edited, `https://github.com/team/log/edit/main/runs/`: "
-        "each run then links to its run.toml and notes.md."
-    )  # fmt: skip
+        "",
+        "Where the folder of the runs is edited, `https://github.com/team/log/edit/main/runs/`: "
+        "each run then links to its run.toml and notes.md.",
+    )
     jobs: int = key(0, "Worker processes; 0 means one per CPU core.", "processes")
     strict: bool = key(False, "Whether a warning of the site engine fails the build.")
     fail_on: str = key(
-        "", "Exit with 1 when a run has this verdict or a graver one; empty means never.",
+        "",
+        "Exit with 1 when a run has this verdict or a graver one; empty means never.",
         choices=("", *Verdict),
-    )  # fmt: skip
+    )
     x: str = key(
         "step", "Horizontal axis of the figure of a whole run; zooms always use steps.", choices=AXES
-    )  # fmt: skip
+    )
     roles: Mapping[str, str] = key(
-        {}, "Role of a metric that its name does not show: regular expression of the name = role.",
+        {},
+        "Role of a metric that its name does not show: regular expression of the name = role.",
         choices=tuple(Role),
-    )  # fmt: skip
+    )
     units: Mapping[str, str] = key({}, "Units of metrics: name as logged = unit.")
     false_alarms: float = key(
-        0.0, "False alarms that the classifier may raise, set by its thresholds; 0 leaves them as they are.",
+        0.0,
+        "False alarms that the classifier may raise, set by its thresholds; 0 leaves them as they are.",
         "per 100,000 healthy points",
-    )  # fmt: skip
+    )
     thresholds: Mapping[str, float] = key(
         {}, "Thresholds of the classifier by name; units and defaults stand in the classifier's page."
     )
     allow: list[str] = key(
-        [], "Folders outside of the workspace, and addresses (`https://logs.example.org/`), that runs may "
-        "point at."
-    )  # fmt: skip
+        [],
+        "Folders outside of the workspace, and addresses (`https://logs.example.org/`), that runs may "
+        "point at.",
+    )
     redact: Redact = key(Redact(), "What is withheld before a run is published: a table of its own, below.")
 
     def __post_init__(self) -> None:
@@ -151,9 +156,10 @@ class RunConfig:
         [], "Names of the attempts in the order they ran, where wall clock and steps do not tell."
     )
     relation: str = key(
-        "", "What several attempts over the same steps are: attempts of one training, or seeds.",
+        "",
+        "What several attempts over the same steps are: attempts of one training, or seeds.",
         choices=RELATIONS,
-    )  # fmt: skip
+    )
     x: str = key("", "As in chronicle.toml, for this run; empty means the value there.", choices=("", *AXES))
     axis: str = key("", "What the steps of its logs count where these are no steps: `million tokens`.")
     resolution: float = key(

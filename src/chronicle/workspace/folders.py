@@ -348,11 +348,7 @@ def add(
             left_out += _copy_named(log, made / relative, follow)
         if name != folder.name and not (made / RUN_CONFIG).exists():
             facts = {"title": name, **facts}
-        if text := _run_toml([log.resolve() for log in logs] if link else [], facts):
-            if (made / RUN_CONFIG).exists():
-                problem = f"{RUN_CONFIG} is among the logs already, and says what the run is"
-                raise UsageError(problem, remedy="write the facts into it, without --fact")
-            _write_durably(made / RUN_CONFIG, BytesIO(text.encode()))
+        _write_run_toml(made / RUN_CONFIG, [log.resolve() for log in logs] if link else [], facts)
         try:
             made.rename(folder)
         except OSError:
@@ -451,13 +447,18 @@ def _copy_file(source: Path, to: Path) -> None:
     shutil.copystat(source, to)
 
 
-def _run_toml(paths: Sequence[Path], facts: Mapping[str, str]) -> str:
+def _write_run_toml(file: Path, paths: Sequence[Path], facts: Mapping[str, str]) -> None:
+    """Writes what is to be said of a run, if anything. Raises UsageError: its logs came with a run.toml."""
     own = {k: v for k, v in facts.items() if k in _OWN_KEYS}
     lines = [f"{k} = {_quoted(v)}" for k, v in own.items()]
     lines += [f"paths = [{', '.join(_quoted(address_of(p) or str(p)) for p in paths)}]"] if paths else []
     rest = [f"{_quoted(k)} = {_quoted(v)}" for k, v in facts.items() if k not in own]
-    lines += ["", "[facts]", *rest] if rest else []
-    return "\n".join(lines).lstrip("\n") + "\n" if lines else ""
+    lines += [*[""] * bool(lines), "[facts]", *rest] if rest else []
+    if lines and file.exists():
+        problem = f"{RUN_CONFIG} is among the logs already, and says what the run is"
+        raise UsageError(problem, remedy="write the facts into it, without --fact")
+    if lines:
+        _write_durably(file, BytesIO("\n".join([*lines, ""]).encode()))
 
 
 def _quoted(text: str) -> str:
