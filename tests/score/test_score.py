@@ -313,9 +313,9 @@ def test_a_folder_without_labels_is_nothing_to_score(tmp_path: Path) -> None:
         ),
         (
             "verdict = 'bad'\nrequired = ['nan-inff']",
-            "one/label.toml: required: 'nan-inff' is no pattern. Did you mean 'nan-inf'?",
+            "one/label.toml: required: 'nan-inff' is not a pattern. Did you mean 'nan-inf'?",
         ),
-        ("verdict = ", "one/label.toml: is no label: "),
+        ("verdict = ", "one/label.toml: is not a label: "),
         ("verdict = 'bad'\nevents = 3", "one/label.toml: events: must be a list, not 3"),
     ],
 )

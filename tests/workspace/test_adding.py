@@ -110,7 +110,7 @@ def test_logs_that_nothing_tells_apart_are_refused(workspace, tmp_path):
     hidden, plain = (written(tmp_path / place / "t.csv", "1,1") for place in (".a", "a"))
     with pytest.raises(UsageError) as err:
         add(workspace, [hidden, plain], "run", {})
-    assert str(err.value) == f"{hidden} and {plain} have one name. Remedy: give one of them another"
+    assert str(err.value) == f"{hidden} and {plain} have the same name. Remedy: rename one of them"
     assert list(workspace.runs_folder.iterdir()) == []
 
 
@@ -156,7 +156,7 @@ def test_a_loop_of_links_is_refused(workspace, tmp_path):
     with pytest.raises(UsageError) as err:
         add(workspace, [source], "followed", {}, follow=True)
     assert str(err.value) == (
-        f"{source / 'deep' / 'again'} is a link that leads back above itself. Remedy: remove it"
+        f"{source / 'deep' / 'again'} is a link to a folder above it. Remedy: remove it"
     )
     assert [path.name for path in workspace.runs_folder.iterdir()] == ["plain"]
 

@@ -70,7 +70,7 @@ def test_links_within_are_followed_unless_nothing_is_trusted(workspace):
     assert run_in(folder, workspace.confines).problem is None
     strict = replace(workspace.confines, links=False)
     assert str(run_in(folder, strict).problem) == (
-        "a/broken.csv: is a link, and none is followed in what is not trusted"
+        "a/broken.csv: is a link, and links are not followed in an untrusted workspace"
     )
 
 
@@ -107,7 +107,7 @@ def test_addresses(workspace, address, allow, fetched):
 def test_what_is_said_of_an_address(workspace):
     assert str(pointed(workspace, "http://10.0.0.1/x").problem) == (
         "a/run.toml: paths: http://10.0.0.1/x may not be fetched. "
-        "Remedy: add it, or what it begins with, to `allow` of chronicle.toml"
+        "Remedy: add it, or the beginning of it, to `allow` of chronicle.toml"
     )
     assert str(pointed(workspace, "file:///etc/passwd").problem) == (
         "a/run.toml: paths: file:///etc/passwd: write the path itself, without file://"
@@ -143,7 +143,7 @@ def test_no_build_removes_anything_through_a_link(tmp_path):
     with pytest.raises(UsageError) as refused:
         require_no_link(tmp_path / "w", tmp_path / "w" / "build" / "docs")
     assert str(refused.value) == (
-        f"{tmp_path}/w/build is a link, and chronicle removes what it does not know from that folder. "
+        f"{tmp_path}/w/build is a link, and chronicle removes unknown files from that folder. "
         "Remedy: put a folder in its place, or name another --out"
     )
     require_no_link(tmp_path / "w", tmp_path / "w" / "other")

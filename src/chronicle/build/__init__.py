@@ -224,7 +224,7 @@ def make_entries(
 
 
 def _not_published(product: Product) -> Outcome:
-    what = "the process that read it was killed. Remedy: look whether it needs more memory than there is"
+    what = "the process that read it was killed. Remedy: check whether the machine has enough memory"
     return Outcome(product.run.run_id, product.folder, None, (f"{product.run.run_id}: {what}",))
 
 

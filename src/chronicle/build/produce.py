@@ -207,7 +207,7 @@ class Run:
         logs = [attempt for attempt in attempts if not _is_data(attempt)]
         if not logs and self.folder.searched_for and not problems:
             what = "no column counts steps, and no metric is known"
-            raise NotALog(f"{_logs_of(self.folder)}: {what}. Remedy: name it alone, and it is read")
+            raise NotALog(f"{_logs_of(self.folder)}: {what}. Remedy: name it alone to have it read")
         left_out = [attempt.name for attempt in attempts if _is_data(attempt)] if logs else []
         stated = self.folder.config
         with contained(_logs_of(self.folder)):
@@ -241,7 +241,7 @@ def last_entries(root: Path, runs: Iterable[RunFolder]) -> list[Entry]:
     entries = [last_entry(root, run.run_id)[0] for run in runs]
     built = [entry for entry in entries if entry is not None]
     if not built:
-        raise NothingToRead("no run was built yet", remedy="chronicle build")
+        raise NothingToRead("no run has been built yet", remedy="chronicle build")
     return built
 
 

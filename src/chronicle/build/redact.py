@@ -193,7 +193,7 @@ class Redactor:
 
     def withheld(self) -> list[str]:
         """The sentences of a page on how many texts of which kind were withheld."""
-        what = {"secret": "with what looks like a secret", "identity": "that told of a person or a machine"}
+        what = {"secret": "with what looks like a secret", "identity": "that named a person or a machine"}
         texts = [f"{plural(len(texts), 'text')} {what[kind]}" for kind, texts in self.texts.items() if texts]
         return [f"Withheld by [redact] of chronicle.toml: {text}" for text in texts]
 

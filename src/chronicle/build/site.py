@@ -413,7 +413,7 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
     """
     if missing:
         named = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
-        raise SiteError(f"the site engine made no {named}; the site of the last build is left as it is")
+        raise SiteError(f"the site engine did not make {named}; the last site was left unchanged")
     (new_site / MARKER).touch()
     out.parent.mkdir(parents=True, exist_ok=True)
     try:

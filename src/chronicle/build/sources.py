@@ -92,7 +92,7 @@ def _is_aside(path: Path) -> bool:
 def no_logs(aside: Iterable[Path]) -> str:
     """The message about paths that were passed over."""
     paths = ", ".join(map(path_words, aside))
-    return f"{paths}: no log, but what is read together with one that lies beside it"
+    return f"{paths}: no log, only files that are read together with a log beside them"
 
 
 def must_exist(path: Path) -> None:
@@ -211,9 +211,11 @@ def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str]) -> str:
         where = ", ".join(filter(None, (time, first.host)))
         what += f", first: {clipped(first.what, 120)}" + (f" ({where})" if where else "")
     which = clipped(", ".join(maybe[:_MOST_NAMED]) + (", …" if len(maybe) > _MOST_NAMED else ""), 200)
-    why = f"may be of {which}, which ran at one time" if maybe else "no run here names its job or ran then"
+    why = "no run here names the same job or ran at that time"
+    if maybe:
+        why = f"it may belong to {which}, which ran at the same time"
     remedy = "put it into the folder of its run, or name it among the paths of its run.toml"
-    return f"tells of machines and no training ({what}); {why}. Remedy: {remedy}"
+    return f"the log of a machine, not of a training ({what}); {why}. Remedy: {remedy}"
 
 
 def joined(sources: Sequence[RunSource]) -> list[_Member]:

@@ -134,7 +134,8 @@ def outside(note: model.Note, entry: Entry | None) -> str:
     steps = [row[name] for row in entry.attempts for name in ("first_step", "last_step")]
     ends = [step for step in steps if step is not None]
     if note.step is not None and ends and not min(ends) <= note.step <= max(ends):
-        return f"step {count(note.step)} lies outside of the run, {count(min(ends))} to {count(max(ends))}"
+        reach = f"{count(min(ends))} to {count(max(ends))}"
+        return f"step {count(note.step)} is outside of the run, whose steps are {reach}"
     return ""
 
 

@@ -104,7 +104,7 @@ def load_label(folder: Path) -> Label:
         text = file.read_text("utf-8-sig")
         table = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
     except (OSError, ValueError) as err:
-        raise ConfigError(name, "", f"is no label: {err}") from err
+        raise ConfigError(name, "", f"is not a label: {err}") from err
     if isinstance(table, dict):  # what else stands in it is for people
         table = {spec.name: table.get(spec.name) for spec in fields(Label) if spec.name not in _OF_FOLDER}
     logs = (f for f in folder.rglob("*") if f.is_file() and f.name not in (*OUR_FILES, *LABEL_FILES))
@@ -115,5 +115,5 @@ def load_label(folder: Path) -> Label:
     for key, pattern in named:
         if pattern not in BY_ID:
             near = difflib.get_close_matches(pattern, BY_ID, 1, 0.0)[0]
-            raise ConfigError(name, key, f"{pattern!r} is no pattern. Did you mean {near!r}?")
+            raise ConfigError(name, key, f"{pattern!r} is not a pattern. Did you mean {near!r}?")
     return label

@@ -358,7 +358,7 @@ def finding_groups(timeline: Timeline, diagnosis: Diagnosis) -> list[FindingGrou
 
 
 def attempt_places(timeline: Timeline) -> Mapping[str, int]:
-    """The index of each attempt by its name; if several have one name, that of the first."""
+    """The index of each attempt by its name; if several have the same name, that of the first."""
     return {attempt.name: place for place, attempt in reversed([*enumerate(timeline.attempts)])}
 
 

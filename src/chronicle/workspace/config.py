@@ -69,7 +69,7 @@ class Redact:
                 try:
                     re.compile(pattern)
                 except re.error as err:
-                    what = f"{pattern!r} is no regular expression: {err}"
+                    what = f"{pattern!r} is not a regular expression: {err}"
                     raise ConfigError("chronicle.toml", f"redact.{name}[{i}]", what) from err
 
 
@@ -295,7 +295,7 @@ class Confines:
             raise ConfigError(source, "paths", f"{address}: write the path itself, without {scheme}://")
         if self.addresses and (scheme in STORES or self.allows(address)):
             return address
-        remedy = "add it, or what it begins with, to `allow` of chronicle.toml"
+        remedy = "add it, or the beginning of it, to `allow` of chronicle.toml"
         raise ConfigError(source, "paths", f"{address} may not be fetched", remedy=remedy)
 
     def allows(self, address: str) -> bool:
@@ -317,7 +317,7 @@ class Confines:
             below = link != folder and link.is_relative_to(folder)
             name = f"{folder.name}/{link.relative_to(folder)}" if below else link.name
             if not self.links:
-                raise ConfigError(name, "", "is a link, and none is followed in what is not trusted")
+                raise ConfigError(name, "", "is a link, and links are not followed in an untrusted workspace")
             if link.exists():  # what leads nowhere is a log that cannot be read
                 self.require_path(link, name)
 
@@ -362,7 +362,7 @@ def require_no_link(root: Path, *folders: Path) -> None:
     removes what it does not know from its folders, and must not do so elsewhere."""
     for place in (place for folder in folders for place in (folder, *folder.parents)):
         if place != root and place.is_relative_to(root) and place.is_symlink():
-            problem = f"{place} is a link, and chronicle removes what it does not know from that folder"
+            problem = f"{place} is a link, and chronicle removes unknown files from that folder"
             raise UsageError(problem, remedy="put a folder in its place, or name another --out")
 
 

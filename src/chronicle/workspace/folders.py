@@ -365,7 +365,7 @@ def _must_be_allowed(workspace: Workspace, logs: Sequence[Path], link: bool) -> 
         raise UsageError(f"no such file or folder: {', '.join(missing)}", remedy="check the path")
     for log in logs:
         if not link and workspace.runs_folder.resolve().is_relative_to(log.resolve()):
-            problem = f"{log} holds the runs of the workspace"
+            problem = f"{log} contains the runs of the workspace"
             raise UsageError(problem, remedy="name a log or folder beside them")
         if link and (address := address_of(log)):
             workspace.confines.require_address(address, "--link")
@@ -397,7 +397,7 @@ def _places(logs: Sequence[Path]) -> dict[Path, Path]:
             n_parts[log] += 1
             if n_parts[log] >= len(log.parts):
                 named = " and ".join(map(str, met[:2]))
-                raise UsageError(f"{named} have one name", remedy="give one of them another")
+                raise UsageError(f"{named} have the same name", remedy="rename one of them")
 
 
 def _placed(log: Path, n_parts: int) -> Path:
@@ -412,7 +412,7 @@ def _copy_named(log: Path, to: Path, follow: bool) -> Iterator[Path]:
         _copy_file(log, to)
         return
     if not log.is_dir():
-        problem = f"{path_words(log)} is no regular file (a pipe, socket or device)"
+        problem = f"{path_words(log)} is not a regular file (a pipe, socket or device)"
         raise UsageError(problem, remedy="name a file")
     for folder, folders, names in os.walk(log, onerror=_reraise, followlinks=follow):
         place = to / Path(folder).relative_to(log)
@@ -426,7 +426,7 @@ def _copy_named(log: Path, to: Path, follow: bool) -> Iterator[Path]:
             elif not path.is_dir():
                 yield path
             elif path.is_symlink() and any(map(path.samefile, path.parents)):
-                raise UsageError(f"{path} is a link that leads back above itself", remedy="remove it")
+                raise UsageError(f"{path} is a link to a folder above it", remedy="remove it")
 
 
 def _reraise(err: OSError) -> None:

@@ -85,7 +85,7 @@ def write_note(file: Path, note: Note) -> None:
     match = _NOTE.fullmatch(line_of(note).split("\n")[0])
     if not match or ((match["author"] or "").strip(), match["event"] or "") != (note.author, note.event):
         named = f"author {note.author!r}" + (f" or event {note.event!r}" if note.event else "")
-        problem = f"{named} cannot be kept in {file.name}"
+        problem = f"{named} cannot be written to {file.name}"
         raise UsageError(problem, remedy="leave out ·, colons and line ends")
     with appending(file) as add:
         ends_a_line = file.read_bytes()[-1:] in (b"", b"\n")
