@@ -1,19 +1,19 @@
-// The interactive view of one run. Its data are a script (view_script in chronicle/figures), since a page that is
-// opened from disk may not fetch; `#run=ID` names it, and the hash holds what is seen, so that it can be sent. With
-// `#run=A&run=B` the runs are laid over each other: panels of one name together, a colour and a dash for each run.
+// The interactive view of one run. Its data are a script (view_script in chronicle/figures), because a page that is
+// opened from disk may not fetch. The hash of the address names the run (`#run=ID`) and contains the whole state, so that
+// a link shows the same view. With `#run=A&run=B` several runs are drawn over each other, each with a colour and a dash.
 "use strict";
 (() => {
   const $ = id => document.getElementById(id);
   const state = { runs: [], x: "step", from: null, to: null, log: false, dead: true, smooth: 0, hidden: new Set() };
   const PAD = { left: 64, right: 14, top: 24, bottom: 22 };
   const HEIGHTS = [300, 170];
-  const SHOWN = 4; // panels that are drawn at first
+  const SHOWN = 4; // number of panels that are drawn at first
   const WINDOWS = [0, 3, 5, 9, 17, 33, 65, 129, 257, 513, 1025];
-  const STYLES = [["live", []], ["third", [1.2, 1.4]], ["second", [5, 1.6]], ["ink2", [5, 1.4, 1, 1.4]]]; // of runs that are compared
+  const STYLES = [["live", []], ["third", [1.2, 1.4]], ["second", [5, 1.6]], ["ink2", [5, 1.4, 1, 1.4]]]; // colour and dash of each compared run
   const loaded = [];
   let run = null, pointer = null, drag = null, frame = 0;
 
-  // --- what the address says, and the theme of the site
+  // --- the state in the address, and the colour scheme of the site
   function readHash() {
     const hash = new URLSearchParams(location.hash.slice(1));
     state.runs = [...new Set(hash.getAll("run"))].slice(0, STYLES.length);
@@ -40,7 +40,7 @@
         const key = localStorage.key(i);
         if (key.endsWith(".__palette")) return JSON.parse(localStorage.getItem(key)).color.scheme === "slate";
       }
-    } catch { /* storage may be closed to pages from disk */ }
+    } catch { /* some browsers refuse storage to pages from disk */ }
     return matchMedia("(prefers-color-scheme: dark)").matches;
   }
   const token = name => getComputedStyle(document.body).getPropertyValue(`--c-${name.replace("_", "-")}`).trim();
@@ -52,7 +52,7 @@
     return new Response(stream).arrayBuffer();
   }
   window.chronicleView = view => loaded.push(view);
-  async function opened(view) { // with its columns as arrays
+  async function opened(view) { // turns the columns of a view into typed arrays
     const block = await unpacked(view.block);
     const column = ([kind, place, length]) =>
       kind === "d" ? new Float64Array(block, place, length) : new Float32Array(block, place, length);
@@ -62,25 +62,27 @@
     }
     return view;
   }
-  function together(runs) { // several runs as one: the judged metrics share a panel, others by what they are, else by name
+  // Several runs as one view. The judged metrics share a panel. Other panels are matched by their role, if each run has one
+  // panel of this role, and otherwise by their name.
+  function together(runs) {
     const panels = new Map(), attempts = [];
-    const alone = (one, panel) => panel.role !== "other" && one.panels.filter(other => other.role === panel.role).length === 1;
-    runs.forEach((one, k) => {
+    const isOnlyOne = (view, panel) => panel.role !== "other" && view.panels.filter(other => other.role === panel.role).length === 1;
+    runs.forEach((view, k) => {
       const [token, dash] = STYLES[k], before = attempts.length;
-      attempts.push(...one.attempts.map(name => `${one.title}, ${name}`));
-      one.panels.forEach((panel, i) => {
-        const key = !i ? "" : alone(one, panel) ? `role:${panel.role}` : panel.name;
+      attempts.push(...view.attempts.map(name => `${view.title}, ${name}`));
+      view.panels.forEach((panel, i) => {
+        const key = !i ? "" : isOnlyOne(view, panel) ? `role:${panel.role}` : panel.name;
         if (!panels.has(key)) panels.set(key, { ...panel, name: i ? panel.name : panel.lines[0].name, lines: [] });
         panels.get(key).lines.push(...panel.lines.slice(0, i ? undefined : 1).map(line => ({
-          ...line, name: one.title, token, dash, parts: line.parts.map(part => ({ ...part, attempt: part.attempt + before })),
+          ...line, name: view.title, token, dash, parts: line.parts.map(part => ({ ...part, attempt: part.attempt + before })),
         })));
       });
     });
-    const units = name => runs.map(one => one.axes.find(axis => axis.name === name)?.unit);
+    const units = name => runs.map(view => view.axes.find(axis => axis.name === name)?.unit);
     const shared = runs[0].axes.filter(axis => !units(axis.name).includes(undefined))
-      .map(axis => ({ ...axis, unit: [...new Set(units(axis.name))].join(" or ") })); // each run counts in its own
-    const events = runs.flatMap((one, k) => one.events.map(event => ({ ...event, run: k })));
-    return { title: runs.map(one => one.title).join(" · "), axes: shared, attempts, panels: [...panels.values()], events };
+      .map(axis => ({ ...axis, unit: [...new Set(units(axis.name))].join(" or ") })); // the units of the runs may differ
+    const events = runs.flatMap((view, k) => view.events.map(event => ({ ...event, run: k })));
+    return { title: runs.map(view => view.title).join(" · "), axes: shared, attempts, panels: [...panels.values()], events };
   }
   async function start() {
     const runs = await Promise.all(loaded.map(opened));
@@ -113,12 +115,12 @@
     if (width >= (last - first) * (1 - 1e-9)) state.from = state.to = null;
     redraw();
   }
-  function lower(x, value) { // the first index whose x is not below the value
+  function lower(x, value) { // the first index at which x is not below the value
     let a = 0, b = x.length;
     while (a < b) { const m = (a + b) >> 1; if (x[m] < value) a = m + 1; else b = m; }
     return a;
   }
-  function smoothed(part, window) { // centred mean over so many samples; what is no number is left out
+  function smoothed(part, window) { // the centred mean over `window` samples, without those that are not finite
     part.means ??= {};
     if (part.means[window]) return part.means[window];
     const { y } = part, n = y.length, sums = new Float64Array(n + 1), counts = new Uint32Array(n + 1);
@@ -131,7 +133,7 @@
     return part.means[window] = mean;
   }
 
-  // --- drawing: one canvas a panel, each pixel column from its lowest to its highest sample
+  // --- drawing: one canvas per panel; each pixel column reaches from its lowest to its highest sample
   function yRange(panel, from, to) {
     let low = Infinity, high = -Infinity;
     for (const { part } of parts(panel)) {
@@ -149,20 +151,20 @@
   function ticks(low, high, most) {
     const raw = (high - low) / most, power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 2.5, 5, 10].map(k => k * power).find(k => k >= raw) || raw;
-    const found = [];
-    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9 && found.length < 50; k++) found.push(k * step);
-    return found;
+    const values = [];
+    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9 && values.length < 50; k++) values.push(k * step);
+    return values;
   }
   function logTicks(low, high) {
-    const found = [], several = Math.log10(high / low) < 2.5 ? [1, 2, 5] : [1];
+    const values = [], several = Math.log10(high / low) < 2.5 ? [1, 2, 5] : [1];
     for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++) for (const k of several) {
-      const v = k * 10 ** e; if (v >= low && v <= high) found.push(v);
+      const v = k * 10 ** e; if (v >= low && v <= high) values.push(v);
     }
-    return found.length > 1 && found.length < 12 ? found : ticks(low, high, 4).filter(v => v > 0);
+    return values.length > 1 && values.length < 12 ? values : ticks(low, high, 4).filter(v => v > 0);
   }
   const number = v => v === 0 ? "0" : Math.abs(v) >= 1e6 || Math.abs(v) < 1e-3 ? v.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e")
     : String(Number(v.toPrecision(6))).replace(/\B(?<!\.\d*)(?=(\d{3})+(?!\d))/g, "\u202f");
-  const whole = n => String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  const grouped = n => String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f");
   function place(v) {
     if (state.x !== "time") return number(Math.round(v * 100) / 100);
     const [from, to] = range();
@@ -219,7 +221,7 @@
     if (run.runs.length > 1 && event.kind !== "finding") return;
     g.fillStyle = g.strokeStyle = run.runs.length > 1 ? token(STYLES[event.run][0]) : event.verdict ? token(event.verdict) : token("dead");
     if (event.kind === "finding" && run.runs.length === 1) {
-      const a = X(Math.max(start, from)); // one that is not over is marked where it begins: bands to the end would cover each other
+      const a = X(Math.max(start, from)); // one that is not over is marked only where it begins: bands to the end would overlap
       const b = end === null ? a + (start < from ? 0 : 6) : X(Math.min(last, to));
       if (b - a < .9 * (X(to) - X(from))) { g.globalAlpha = .14; g.fillRect(a, top, Math.max(b - a, 2), bottom - top); }
     } else { g.globalAlpha = .6; g.setLineDash([3, 3]); g.beginPath(); g.moveTo(X(start), top); g.lineTo(X(start), bottom); g.stroke(); g.setLineDash([]); }
@@ -253,18 +255,18 @@
     const shown = visible(), box = $("panels");
     while (box.children.length > shown.length) box.lastChild.remove();
     while (box.children.length < shown.length) box.append(document.createElement("canvas"));
-    shown.forEach((one, k) => drawPanel(box.children[k], one, k === shown.length - 1));
+    shown.forEach((entry, k) => drawPanel(box.children[k], entry, k === shown.length - 1));
     box.dataset.drawn = String(Number(box.dataset.drawn || 0) + 1);
     let held = 0, points = 0;
     for (const { panel } of shown) for (const { part } of parts(panel)) { held += part.y.length; points += part.points; }
     $("held").textContent = held < points
-      ? `${whole(held)} of ${whole(points)} points: of each bucket the lowest, the highest and the first that is no number.`
-      : `Every logged point: ${whole(points)}.`;
+      ? `${grouped(held)} of ${grouped(points)} points: of each bucket the lowest, the highest and the first that is not a number.`
+      : `Every logged point: ${grouped(points)}.`;
     writeHash();
   }
   const redraw = () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(draw); };
 
-  // --- what is under the pointer
+  // --- the values at the pointer
   function read() {
     if (pointer === null) return;
     const bits = [[state.x === "step" ? run.axes[0].unit : state.x, place(pointer)]];
@@ -304,11 +306,11 @@
     compare();
     list();
   }
-  function list() { // events in the order of the axis; of several runs each in a column of its own
+  function list() { // the events in the order of the axis, with a column for each run
     const several = run.runs.length > 1, at = event => event.left?.[state.x] ?? event.x[state.x]?.[0] ?? 0;
     $("events").className = several ? "columns" : "";
     $("events").style.setProperty("--runs", run.runs.length);
-    const reached = []; // each run keeps its own order: a rollback stands where it happened, and what came then behind it
+    const reached = []; // the events of a run keep their order: after a rollback they are placed behind it
     const order = new Map(run.events.map(e => [e, reached[e.run ?? 0] = Math.max(reached[e.run ?? 0] ?? -Infinity, at(e))]));
     const listed = several ? [...run.events].sort((a, b) => order.get(a) - order.get(b)) : run.events;
     $("events").replaceChildren(...listed.map(event => {
@@ -322,21 +324,21 @@
       return row;
     }));
   }
-  function compare() { // whose line is whose, and the facts that are not the same
+  function compare() { // the legend, and the facts that differ
     const { runs } = run, box = $("compared");
     box.hidden = runs.length < 2;
     if (box.hidden) return;
-    $("legend").replaceChildren(...runs.map((one, k) => {
+    $("legend").replaceChildren(...runs.map((view, k) => {
       const sample = element("canvas", { width: 60, height: 12 }), g = sample.getContext("2d");
       g.strokeStyle = token(STYLES[k][0]); g.setLineDash(STYLES[k][1].map(d => 2 * d)); g.lineWidth = 3;
       g.beginPath(); g.moveTo(2, 6); g.lineTo(58, 6); g.stroke();
-      return element("li", {}, sample, element("a", { href: `../runs/${encodeURIComponent(state.runs[k])}/index.html` }, one.title), ` ${one.verdict}. ${one.headline}`);
+      return element("li", {}, sample, element("a", { href: `../runs/${encodeURIComponent(state.runs[k])}/index.html` }, view.title), ` ${view.verdict}. ${view.headline}`);
     }));
-    const names = [...new Set(runs.flatMap(one => one.facts.map(([name]) => name)))];
-    const value = (one, name) => one.facts.find(fact => fact[0] === name)?.[1] ?? "–";
-    const rows = names.map(name => [name, ...runs.map(one => value(one, name))]).filter(([, ...values]) => new Set(values).size > 1);
+    const names = [...new Set(runs.flatMap(view => view.facts.map(([name]) => name)))];
+    const value = (view, name) => view.facts.find(fact => fact[0] === name)?.[1] ?? "–";
+    const rows = names.map(name => [name, ...runs.map(view => value(view, name))]).filter(([, ...values]) => new Set(values).size > 1);
     const cells = (kind, row) => element("tr", {}, ...row.map((text, i) => element(i ? kind : "th", {}, text)));
-    $("facts").replaceChildren(element("thead", {}, cells("th", ["What differs", ...runs.map(one => one.title)])), element("tbody", {}, ...rows.map(row => cells("td", row))));
+    $("facts").replaceChildren(element("thead", {}, cells("th", ["What differs", ...runs.map(view => view.title)])), element("tbody", {}, ...rows.map(row => cells("td", row))));
   }
   const words = () => { $("smooth-words").textContent = state.smooth ? `mean of ${WINDOWS[state.smooth]} points` : "off"; };
   $("axis").addEventListener("change", e => { state.x = e.target.value; state.from = state.to = null; pointer = null; list(); redraw(); });
@@ -368,7 +370,7 @@
     if (run && keys[e.key]) { e.preventDefault(); keys[e.key](); }
   });
   addEventListener("resize", () => run && redraw());
-  addEventListener("hashchange", () => location.reload()); // somebody followed a link to another view
+  addEventListener("hashchange", () => location.reload()); // a link to another view was followed
 
   // --- start
   readHash();
