@@ -18,7 +18,8 @@ from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.page import of_runs
 from chronicle.model import Fact
-from chronicle.pages import guide_js, load_gallery, search_js
+from chronicle.pages import guide_js, search_js
+from chronicle.pages.gallery import load_gallery
 from chronicle.pages.lists import entries_js
 from chronicle.workspace.folders import shipped_file
 

@@ -17,7 +17,8 @@ import click
 
 from chronicle import errors
 from chronicle.classify.patterns import PATTERNS
-from chronicle.cli import CONTEXT, cli
+from chronicle.cli import cli
+from chronicle.cli.commands import CONTEXT
 from chronicle.metrics.aliases import ALIASES
 from chronicle.readers.side_files import SIDE_FILES
 from chronicle.workspace.config import Redact, RunConfig, WorkspaceConfig

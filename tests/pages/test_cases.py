@@ -12,7 +12,8 @@ from tests.pages.samples import site
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.errors import ConfigError
-from chronicle.pages import load_cases, pages
+from chronicle.pages import pages
+from chronicle.pages.gallery import load_cases
 from chronicle.pages.words import cited
 from chronicle.workspace.notes import read_notes
 

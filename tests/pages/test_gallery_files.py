@@ -8,8 +8,7 @@ import pytest
 
 from chronicle.errors import ConfigError
 from chronicle.model import Verdict
-from chronicle.pages import load, load_gallery
-from chronicle.pages.gallery import Cause, Condition, Lookalike, Source, parse
+from chronicle.pages.gallery import Cause, Condition, Lookalike, Source, load, load_gallery, parse
 from chronicle.workspace.folders import shipped_file
 
 GOOD = """---

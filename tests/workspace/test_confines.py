@@ -68,7 +68,7 @@ def test_links_within_are_followed_unless_nothing_is_trusted(workspace):
     (folder / "m.csv").symlink_to(workspace.root / "shared" / "m.csv")
     (folder / "broken.csv").symlink_to(workspace.root / "nothing")
     assert run_in(folder, workspace.confines).problem is None
-    strict = replace(workspace.confines, links=False)
+    strict = replace(workspace.confines, trusted=False)
     assert str(run_in(folder, strict).problem) == (
         "a/broken.csv: is a link, and links are not followed in an untrusted workspace"
     )
@@ -101,7 +101,7 @@ def test_a_loop_of_links_ends(workspace):
 def test_addresses(workspace, address, allow, fetched):
     run = pointed(workspace, address, replace(workspace.confines, allow=allow))
     assert (run.problem is None) is fetched
-    assert pointed(workspace, address, Confines(workspace.root, allow, addresses=False)).problem is not None
+    assert pointed(workspace, address, Confines(workspace.root, allow, trusted=False)).problem is not None
 
 
 def test_what_is_said_of_an_address(workspace):

@@ -39,7 +39,8 @@ from chronicle.build.store import ENTRY, newest
 from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra, UsageError
 from chronicle.model import Attempt, Entry
-from chronicle.pages import SiteData, assets, load_cases, load_gallery, pages
+from chronicle.pages import assets, pages
+from chronicle.pages.gallery import SiteData, load_cases, load_gallery
 from chronicle.workspace.config import WorkspaceConfig, require_no_link
 from chronicle.workspace.folders import RunFolder, Workspace, shipped_file
 from chronicle.workspace.locks import Say, locked, remove, sweep

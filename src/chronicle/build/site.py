@@ -92,18 +92,18 @@ def build_site(
     if importlib.util.find_spec(row.module) is None:
         raise MissingExtra(f"--engine {engine}", row.extra, row.module)
     environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
-    ours = config.with_name(f".{config.name}.chronicle.yml")  # beside it: paths in it are relative
+    settings = config.with_name(f".{config.name}.chronicle.yml")  # beside it: paths in it are relative
     listed = new_site.with_name(LISTED) if changed is not None else None
-    alone = [row.module, str(listed or "")] if row.in_parts else []
-    command = [*alone, "build", "--config-file", str(ours), "--clean", *["--strict"] * strict]
+    part = [row.module, str(listed or "")] if row.in_parts else []
+    command = [*part, "build", "--config-file", str(settings), "--clean", *["--strict"] * strict]
     try:
         if listed:
             paths = json.dumps([sorted(changed or ()), sorted(docs)], ensure_ascii=False)
             write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
-        write_bytes(ours, _settings(config.read_text("utf-8"), site_dir=place, site_name=as_html(title)))
-        code, printed = run_module(PART if alone else row.module, command, environment, config.parent)
+        write_bytes(settings, _settings(config.read_text("utf-8"), site_dir=place, site_name=as_html(title)))
+        code, printed = run_module(PART if part else row.module, command, environment, config.parent)
     finally:
-        for file in filter(None, (ours, listed)):
+        for file in filter(None, (settings, listed)):
             file.unlink(missing_ok=True)
     if changed is not None and code in (NEVER, NOT_NOW):
         raise NotInParts(code == NEVER)
@@ -368,18 +368,18 @@ def _carry_over(before: SiteRecord, changed: Iterable[str], out: Path, new_site:
     with every build (its index, its map of the site) are copied. Since ``new_site`` is the site before
     ``out``, it already has nearly all of these files, and only a few links are needed.
     """
-    again = {*map(_page_of, changed)}
-    standing = {*map(_page_of, before.docs)} - again
-    files = files_below(str(new_site)), files_below(str(out), hidden=False)
-    there, here = ({path: file.inode() for path, file in below} for below in files)
-    for path in there.keys() - (standing & here.keys()):
+    rendered = {*map(_page_of, changed)}
+    from_docs = {*map(_page_of, before.docs)} - rendered
+    below = files_below(str(new_site)), files_below(str(out), hidden=False)
+    inode_in_new, inode_in_old = ({path: file.inode() for path, file in files} for files in below)
+    for path in inode_in_new.keys() - (from_docs & inode_in_old.keys()):
         remove_file(new_site, path)
-    for path in here.keys() - again:
-        if path not in standing or there.get(path) != here.get(path):
+    for path in inode_in_old.keys() - rendered:
+        if path not in from_docs or inode_in_new.get(path) != inode_in_old.get(path):
             target = new_site / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)
-            (share if path in standing else shutil.copy2)(out / path, target)
+            (share if path in from_docs else shutil.copy2)(out / path, target)
 
 
 def _page_of(path: str) -> str:

@@ -112,7 +112,7 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
     must_exist(path)
     around = Workspace.find(path)
     workspace = around if around is None or trusted else around.untrusted()
-    confines = workspace.confines if workspace else Confines(path.resolve(), (), trusted, trusted)
+    confines = workspace.confines if workspace else Confines(path.resolve(), (), trusted)
     if not trusted:
         confines.require_links(path)
     place, runs_folder = path.resolve(), workspace.runs_folder.resolve() if workspace else None
@@ -164,7 +164,7 @@ def _with_logs(run: RunFolder) -> RunFolder:
     return run
 
 
-class _Presence:
+class _Activity:
     """When (first and last Unix seconds of each attempt) and where a run was active, as far as it is
     known."""
 
@@ -177,7 +177,7 @@ class _Presence:
         # Without domains, because logs write the same name with and without.
         self.hosts = {h.partition(".")[0] for row in rows for h in hosts_of(row.get("nodes") or "")}
 
-    def was_there(self, fault: Fault) -> bool:
+    def may_have_had(self, fault: Fault) -> bool:
         """Whether the fault happened while an attempt ran, on a host that may be one of its own."""
         near = any(
             first - AROUND_S <= in_year_of(fault.at_time, last) <= last + AROUND_S  # False for NaN
@@ -193,9 +193,9 @@ def only_machines(entry: Entry) -> bool:
 
 def runs_concerned(logs: Sequence[Attempt], entries: Iterable[Entry]) -> tuple[list[str], str]:
     """The ids of the runs that machine logs concern, by job or by time; if there are none, the problem."""
-    runs, jobs = [*map(_Presence, entries)], {str(log.facts.get("job")) for log in logs}
+    runs, jobs = [*map(_Activity, entries)], {str(log.facts.get("job")) for log in logs}
     faults = [fault for log in logs for fault in log.faults]
-    present = [[run.run_id for run in runs if run.was_there(fault)] for fault in faults]
+    present = [[run.run_id for run in runs if run.may_have_had(fault)] for fault in faults]
     run_ids = {run.run_id for run in runs if jobs & run.jobs}
     run_ids |= {there[0] for there in present if len(there) == 1}
     maybe = sorted({run_id for there in present for run_id in there})

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import click
 
-from chronicle.cli.commands import CONTEXT, Words, cli, workspace_here
+from chronicle.cli.commands import LazyChoice, workspace_here
+from chronicle.cli.commands import cli as cli
 from chronicle.errors import UsageError
-
-__all__ = ["CONTEXT", "cli"]
 
 EVENT = click.option(
     "--event", default="", metavar="ID", help="Id of the event, which `chronicle explain` shows."
@@ -26,7 +25,7 @@ AUTHOR = click.option("--author", default="", help="Name of the author. [default
 @EVENT
 @click.option("--step", type=int, help="Step to record. [default: step of the event]")
 @AT
-@click.option("--kind", type=Words("workspace.notes", "NOTE_KINDS"), help="Kind of the note.")
+@click.option("--kind", type=LazyChoice("workspace.notes", "NOTE_KINDS"), help="Kind of the note.")
 @AUTHOR
 def note(
     run: str, text: str, event: str, step: int | None, at: str | None, kind: str | None, author: str
@@ -43,7 +42,7 @@ def note(
 
 @cli.command(short_help="Record your verdict on a run or a finding.")
 @click.argument("run")
-@click.argument("says", type=Words("workspace.notes", "JUDGEMENTS"), metavar="WORD")
+@click.argument("says", type=LazyChoice("workspace.notes", "JUDGEMENTS"), metavar="WORD")
 @click.argument("text", default="")
 @EVENT
 @AT

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import chronicle.build.produce as produce
     from chronicle import build as building
-    from chronicle import figures, pages
+    from chronicle import figures
     from chronicle import score as scoring
     from chronicle import story as telling
     from chronicle.build import entry, sources, store
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from chronicle.cli import serve as server
     from chronicle.cli import terminal
     from chronicle.model import Diagnosis, Timeline
-    from chronicle.pages import chronology
+    from chronicle.pages import chronology, gallery
     from chronicle.workspace import folders
 else:
 
@@ -49,7 +49,7 @@ else:
     building, entry, produce = map(_Module, ("build", "build.entry", "build.produce"))
     sources, store, scoring = map(_Module, ("build.sources", "build.store", "score"))
     log_doctor, server, terminal = map(_Module, ("cli.doctor", "cli.serve", "cli.terminal"))
-    figures, pages, chronology = map(_Module, ("figures", "pages", "pages.chronology"))
+    figures, gallery, chronology = map(_Module, ("figures", "pages.gallery", "pages.chronology"))
     telling, folders = map(_Module, ("story", "workspace.folders"))
 
 
@@ -70,8 +70,8 @@ class _Path(click.Path):
         return super().convert(value, param, ctx)
 
 
-class Words(click.Choice[str]):
-    """A choice of words that a module of chronicle lists; it is loaded when they are first needed."""
+class LazyChoice(click.Choice[str]):
+    """A choice of words that a module of chronicle lists. The module is loaded when they are first needed."""
 
     def __init__(self, module: str, name: str) -> None:
         self._source, self.case_sensitive = (module, name), True
@@ -85,13 +85,13 @@ class Words(click.Choice[str]):
 # The readers report a path that cannot be read, with a remedy.
 PATH, MADE = _Path(path_type=Path, readable=False), _Path(path_type=Path, readable=False)
 MADE.may_be_address = False
-PRESETS, DAY = Words("score.presets", "PRESETS"), click.DateTime(["%Y-%m-%d"])
+PRESETS, DAY = LazyChoice("score.presets", "PRESETS"), click.DateTime(["%Y-%m-%d"])
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 NO_WORKSPACE = "no chronicle.toml in this folder or above it"
 GRAVE = "Exit with code 1 if a run has this verdict or a graver one."
-FAIL_ON = click.option("--fail-on", type=Words("model", "Verdict"), help=GRAVE)
-ENGINE = click.option("--engine", type=Words("workspace.config", "ENGINES"), help="Site engine to use.")
+FAIL_ON = click.option("--fail-on", type=LazyChoice("model", "Verdict"), help=GRAVE)
+ENGINE = click.option("--engine", type=LazyChoice("workspace.config", "ENGINES"), help="Site engine to use.")
 
 
 @click.group(context_settings=CONTEXT, invoke_without_command=True)
@@ -136,11 +136,12 @@ def init(folder: Path) -> None:
 @click.option("--follow", is_flag=True, help="Also copy the targets of links in LOGS.")
 def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, follow: bool) -> None:
     """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME."""
-    added = folders.add(workspace_here(), logs, name, folders.facts_of(facts), link=link, follow=follow)
-    for path in added.left_out:
+    workspace, stated = workspace_here(), folders.facts_of(facts)
+    folder, left_out = folders.add(workspace, logs, name, stated, link=link, follow=follow)
+    for path in left_out:
         terminal.say(f"left out {path}: {'a link' if path.is_symlink() else 'not a regular file'}")
-    click.echo(f"added {added.folder}\nNext: chronicle build")
-    terminal.say_passed_over([added.folder])
+    click.echo(f"added {folder}\nNext: chronicle build")
+    terminal.say_passed_over([folder])
 
 
 @cli.command("list", short_help="List the runs with their verdicts.")
@@ -241,7 +242,7 @@ def explain(run: Path, finding: str) -> None:
     """
     galleries = (folders.Workspace.find(Path.cwd()) or folders.Workspace(Path.cwd())).galleries
     has_pages = find_spec("yaml") is not None  # the pages need [site]
-    page_of = {page.id: page for page in pages.load_gallery(galleries)} if has_pages else {}
+    page_of = {page.id: page for page in gallery.load_gallery(galleries)} if has_pages else {}
     judged = _JudgedRuns(_named(run))
     for run_read, _, diagnosis, story in judged:
         lines = (run_read.run_id, *terminal.explain(diagnosis, story, finding, page_of))

@@ -28,8 +28,8 @@ from chronicle.errors import UsageError
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, level, plural, value_words, with_unit
 from chronicle.model import Diagnosis, Entry, Event, EventKind, Finding, Role, Timeline, Track, Verdict
-from chronicle.pages import PatternPage, words
-from chronicle.pages.gallery import Advice, advice
+from chronicle.pages import words
+from chronicle.pages.gallery import Advice, PatternPage, advice
 from chronicle.score.presets import PRESETS, Preset
 from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, gravest
 from chronicle.story.restarts import lettered

@@ -209,7 +209,7 @@ def zoom_plan(run: Scene, item: Occurrence, width: float) -> Plan:
     panels: list[PanelRow] = []
     for panel in run.zoom_panels(item):
         parts = [segment.inside(*window) for segment in panel.segments()]
-        panels.append((panel, y_scale(parts, panel.role, whole=True), low if panels else high))
+        panels.append((panel, y_scale(parts, panel.role, all_values=True), low if panels else high))
     return Plan(run, width, window, panels)
 
 

@@ -255,9 +255,11 @@ class Scale(NamedTuple):
         return end + share * (self.high - self.low)
 
 
-def y_scale(parts: Sequence[Segment], role: Role, peaks: Sequence[float] = (), whole: bool = False) -> Scale:
+def y_scale(
+    parts: Sequence[Segment], role: Role, peaks: Sequence[float] = (), all_values: bool = False
+) -> Scale:
     """The range of a panel of the whole run: its body, and the peaks of findings that are near enough. With
-    ``whole``, that of a zoom, all values count. The axis of a learning rate starts at 0."""
+    ``all_values``, as in a zoom, every value counts. The axis of a learning rate starts at 0."""
     known = finite_values(segment.values for segment in parts)
     if not len(known):
         return Scale(0, 1)
@@ -265,7 +267,7 @@ def y_scale(parts: Sequence[Segment], role: Role, peaks: Sequence[float] = (), w
     if role is Role.LEARNING_RATE and lowest >= 0:
         return _widened(0, highest * 1.12)
     low, high = lowest, highest
-    if not whole and role not in _WITH_START:
+    if not all_values and role not in _WITH_START:
         later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in parts)
         body = finite_values(values[:: 1 + len(values) // _MOST_SAMPLED] for values in later)
         low, high = map(float, np.quantile(body if len(body) else known, (0.002, 0.985)))
@@ -313,10 +315,10 @@ def value_ticks(scale: Scale, height_px: float) -> Ticks:
     return list(zip(places, value_labels(places), strict=True))
 
 
-def round_places(first: float, last: float, most: int, whole: bool = False) -> list[float]:
+def round_places(first: float, last: float, most: int, integers: bool = False) -> list[float]:
     """About ``most``, but at least three, round values in [first, last]; on request only whole numbers."""
-    least = 1 if whole and last - first < 3 else 3
-    locator = MaxNLocator(most, steps=_TICK_STEPS, integer=whole, min_n_ticks=least)
+    least = 1 if integers and last - first < 3 else 3
+    locator = MaxNLocator(most, steps=_TICK_STEPS, integer=integers, min_n_ticks=least)
     return [float(place) for place in locator.tick_values(first, last) if first <= place <= last]
 
 
@@ -427,7 +429,7 @@ class Pane(NamedTuple):
         if axis == SECONDS:
             ticks = time_ticks(first, last, most_ticks)
         else:
-            steps = round_places(first, last, most_ticks, whole=True)
+            steps = round_places(first, last, most_ticks, integers=True)
             ticks = list(zip(steps, step_labels(steps), strict=True))
         places = self.x(np.array([step for step, _ in ticks]))
         self.sheet.lines(places[:, None], np.array([[self.foot, self.foot + _TICK_PX]]), "ink2", 2.7)

@@ -13,21 +13,10 @@ from pathlib import Path
 from chronicle.metrics.values import clipped
 from chronicle.model import Entry, EventKind
 from chronicle.pages import chronology, lists
-from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_cases, load_gallery
+from chronicle.pages.gallery import Page, SiteData
 from chronicle.pages.words import as_json, plain, renderer, slug
 from chronicle.workspace.folders import shipped_file
 
-__all__ = (
-    "PAGE_KINDS",
-    "Page",
-    "PatternPage",
-    "SiteData",
-    "assets",
-    "load",
-    "load_cases",
-    "load_gallery",
-    "pages",
-)
 PAGE_KINDS = (
     lists.home,
     lists.browse,

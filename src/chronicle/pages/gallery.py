@@ -97,8 +97,8 @@ def dated_events(entries: Iterable[Entry]) -> list[RunEvent]:
         ends = [row for row in rows if row.event.kind is EventKind.END]
         ended = {row.day for row in ends}
         # If a run ends on the day of its launch, the launch says nothing more.
-        told = (row for row in rows if row.event.kind is not EventKind.LAUNCH or row.day not in ended)
-        listed += [row for row in told if row.time] or ends
+        kept = (row for row in rows if row.event.kind is not EventKind.LAUNCH or row.day not in ended)
+        listed += [row for row in kept if row.time] or ends
     return sorted(listed, key=lambda row: (bool(row.time), moment(row.time)), reverse=True)
 
 

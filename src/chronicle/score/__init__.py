@@ -275,10 +275,10 @@ class Score:
     cases: tuple[CaseResult, ...]
     totals: Totals
 
-    def table(self, *, cases: bool = True) -> str:
-        """One line a case (unless ``cases`` is false), then the totals. Ends in a newline."""
-        lines = [*_cases(self.cases), ""] if cases else []
-        return "\n".join([*lines, *_summary(self.totals), *_details(self.totals)]) + "\n"
+    def table(self) -> str:
+        """One line for each case, then the totals. Ends in a newline."""
+        lines = *_cases(self.cases), "", *_summary(self.totals), *_details(self.totals)
+        return "\n".join(lines) + "\n"
 
     def to_json(self) -> dict[str, Any]:
         cases = [{**asdict(r), "passed": r.passed} for r in self.cases]
@@ -345,8 +345,8 @@ def _details(t: Totals) -> Iterator[str]:
         yield from (f"  {'pass' if ok else 'FAIL'}  {name}" for name, ok in t.pictures.items())
 
 
-def _of(part: int, whole: int) -> str:
-    return f"{part}/{whole} = {_share(part / whole if whole else None)}"
+def _of(part: int, total: int) -> str:
+    return f"{part}/{total} = {_share(part / total if total else None)}"
 
 
 def _share(value: float | None) -> str:

@@ -244,14 +244,14 @@ def _sequence_paragraph(
 def _without_repeated_reasons(sentences: Sequence[str]) -> list[str]:
     """The sentences, in which a reason why a finding does not count is given only the first time."""
     given: set[str] = set()
-    told = []
+    shortened = []
     for sentence in sentences:
         reasons = set(_UNCOUNTED.findall(sentence))
         for reason in reasons & given:
             sentence = sentence.replace(reason, "It does not count either.")
         given |= reasons
-        told.append(sentence)
-    return told
+        shortened.append(sentence)
+    return shortened
 
 
 def _time_lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> str:
@@ -298,14 +298,14 @@ def _where(run: RunView, findings: Sequence[Event]) -> str:
 def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], stands: bool) -> str:
     """Why the classifier gave its verdict, unless that ``stands`` and the headline says it."""
     diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
-    told = chosen if stands else []
+    in_headline = chosen if stands else []
     if diagnosis.verdict is Verdict.GOOD or not decide:
-        return "" if any(e.shows(CALM) for e in told) else diagnosis.because
+        return "" if any(e.shows(CALM) for e in in_headline) else diagnosis.because
     whose = "The verdict" if stands else "The classifier's verdict"
     begin = f"{whose} is {diagnosis.verdict}"
     if not any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide):
         return f"{begin}:{diagnosis.because.partition(':')[2].rstrip('.')}."
-    if all(event in told for event in decide):
+    if all(event in in_headline for event in decide):
         return ""
     words = []
     for name, same in _by_noun(sorted(decide, key=happened.index)).items():

@@ -70,12 +70,12 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
     if rest := len(join.changes[_SHOWN_CHANGES:]):
         changed.append(f"{plural(rest, 'more value')} changed")
     moved = f" {changed[0][:1].upper()}{listed(changed)[1:]}." if changed else ""
-    told = f"{run.in_training(name, sentence)}.{_reach_words(axis, join)}{moved}", short, letter
+    texts = f"{run.in_training(name, sentence)}.{_reach_words(axis, join)}{moved}", short, letter
     return Event(
         event_id(join),
         EventKind(join.kind.value),
         join.kind.value.capitalize(),
-        *told,
+        *texts,
         step=join.to_step,
         duration_s=join.gap_s,
         attempt=name,

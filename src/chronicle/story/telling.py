@@ -142,11 +142,11 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
     at = run.index(lead.attempt)
     family = _RISE_FAMILY if lead.pattern in RISES else lead.pattern
     event_id = f"{family}{'' if at is None else f'-a{at + 1}'}-{coarse(lead.start_step)}"
-    told = BY_ID[lead.pattern].title, " ".join(sentences), shorts, str(group.number)
+    texts = BY_ID[lead.pattern].title, " ".join(sentences), shorts, str(group.number)
     return Event(
         event_id,
         EventKind.FINDING,
-        *told,
+        *texts,
         step=lead.start_step,
         end_step=lead.end_step,
         attempt=lead.attempt or "",

@@ -270,13 +270,12 @@ _LOCAL = ("file", "local")
 
 @dataclass(frozen=True)
 class Confines:
-    """Where the logs of a workspace may lie: below ``root``, and in the places of ``allow``. ``addresses``
-    and ``links`` are false for an untrusted workspace: then no address is fetched and no link followed."""
+    """Where the logs of a workspace may lie: below ``root``, and in the places of ``allow``. If it is not
+    ``trusted``, no address is fetched and no link is followed."""
 
     root: Path
     allow: tuple[str, ...] = ()
-    addresses: bool = True
-    links: bool = True
+    trusted: bool = True
 
     def require_path(self, path: Path, source: str) -> Path:
         """The path with links resolved. ``source`` is the file that names it. Raises ConfigError: it lies
@@ -293,7 +292,7 @@ class Confines:
         scheme = address.partition("://")[0]
         if scheme in _LOCAL:
             raise ConfigError(source, "paths", f"{address}: write the path itself, without {scheme}://")
-        if self.addresses and (scheme in STORES or self.allows(address)):
+        if self.trusted and (scheme in STORES or self.allows(address)):
             return address
         remedy = "add it, or the beginning of it, to `allow` of chronicle.toml"
         raise ConfigError(source, "paths", f"{address} may not be fetched", remedy=remedy)
@@ -316,7 +315,7 @@ class Confines:
         for link in (*above, *links_below(folder)):
             below = link != folder and link.is_relative_to(folder)
             name = f"{folder.name}/{link.relative_to(folder)}" if below else link.name
-            if not self.links:
+            if not self.trusted:
                 raise ConfigError(name, "", "is a link, and links are not followed in an untrusted workspace")
             if link.exists():  # what leads nowhere is a log that cannot be read
                 self.require_path(link, name)

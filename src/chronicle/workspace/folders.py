@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from io import BytesIO
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 from chronicle.errors import ChronicleError, ConfigError, UsageError
@@ -153,7 +153,7 @@ class Workspace:
     @property
     def confines(self) -> Confines:
         """The places and addresses that the runs may point at."""
-        return Confines(self.root, tuple(self.config.allow), self.trusted, self.trusted)
+        return Confines(self.root, tuple(self.config.allow), self.trusted)
 
     def untrusted(self) -> Workspace:
         """The workspace as it may be built for a stranger: runs, roles, units and thresholds, but no
@@ -308,13 +308,6 @@ def shipped_file(name: str) -> Path:
 _OWN_KEYS = ("title", "project", "description", "source", "licence")
 
 
-class Added(NamedTuple):
-    """The folder of the new run, and the paths that were not copied because they are no files."""
-
-    folder: Path
-    left_out: tuple[Path, ...] = ()
-
-
 def add(
     workspace: Workspace,
     logs: Sequence[Path],
@@ -323,8 +316,9 @@ def add(
     *,
     link: bool = False,
     follow: bool = False,
-) -> Added:
-    """Makes runs/<name>/ from logs, which are copied, or named in run.toml if ``link`` is true.
+) -> tuple[Path, list[Path]]:
+    """Makes runs/<name>/ from logs, which are copied, or named in run.toml if ``link`` is true. Returns the
+    folder, and the paths that were not copied because they are no files.
 
     A single folder becomes the folder of the run. Logs with the same name are put into folders named after
     their own folders. ``follow`` also copies the targets of links.
@@ -354,7 +348,7 @@ def add(
         except OSError:
             _must_be_free(folder)  # another process may have made it meanwhile
             raise
-    return Added(folder, tuple(left_out))
+    return folder, left_out
 
 
 def _must_be_allowed(workspace: Workspace, logs: Sequence[Path], link: bool) -> None:
