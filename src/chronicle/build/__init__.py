@@ -131,7 +131,7 @@ def build(
     """
     _require_packages()
     check_claim(where.out)
-    sweep()  # also if this build has nothing to unpack: remove what a killed build unpacked
+    sweep()  # removes what a killed build has unpacked
     config, store = workspace.config, where.root / "build" / "entries"
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
         before = last_record(where.root)

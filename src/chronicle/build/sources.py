@@ -165,8 +165,8 @@ def _with_logs(run: RunFolder) -> RunFolder:
 
 
 class _Activity:
-    """When (first and last Unix seconds of each attempt) and where a run was active, as far as it is
-    known."""
+    """When a run was active (first and last Unix seconds of each attempt), and on which hosts, as far as it
+    is known."""
 
     def __init__(self, entry: Entry) -> None:
         self.run_id, rows = entry.run_id, entry.attempts
@@ -338,7 +338,7 @@ def _goes_on(earlier: _Member, later: _Member) -> bool:
 def _resumes(timeline: Timeline, join: Join) -> bool:
     """Whether a join continues from steps that were logged, in a process with the same seed."""
     before, after = (course(timeline.attempts[k]) for k in (join.before, join.after))
-    assert before is not None and after is not None  # what is joined has points
+    assert before is not None and after is not None  # attempts that are joined have points
     two = Pair(before, after, before)
     goes_on = two.relation() in (Relation.CONTINUES, Relation.OVERTAKES) and not two.begins_at_root
     return goes_on and two.same_fact("seed") is not False and bool(reached(before, after))

@@ -299,10 +299,11 @@ def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, 
 
 @dataclass(frozen=True)
 class SiteData:
-    """All that the pages show. ``unreadable`` has pairs of a log or run and what is wrong with it. Entries
-    may have been shortened by `listed`; ``full_entry`` returns the whole one. ``site_url`` and ``edit_url``
-    end in a slash, or are empty. Pages that are up to date are found by ``known``, a hash of each entry by
-    its run, ``shared``, a hash of all else, and ``standing``, the pages with their `Page.made_of`."""
+    """All that the pages show. ``unreadable`` has pairs of a log or run and its problem. Entries may have
+    been shortened by `listed`; ``full_entry`` returns the complete one. ``site_url`` and ``edit_url`` end in
+    a slash, or are empty. Pages that are up to date are recognised by ``known`` (a hash of each entry by its
+    run), ``shared`` (a hash of everything else), and ``standing`` (the existing pages with their
+    `Page.made_of`)."""
 
     entries: Sequence[Entry]
     patterns: Sequence[PatternPage]

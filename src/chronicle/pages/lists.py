@@ -385,7 +385,7 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
     axis = axis_named({row["axis"] for row in entry.attempts})
     joins = lettered(entry.diagnosis)
     marked = [event for event in entry.events if event.mark]
-    listed = [RunEvent(entry, event) for event in entry.events if not event.of]  # notes stand beside theirs
+    listed = [RunEvent(entry, event) for event in entry.events if not event.of]  # without notes on an event
     values = {
         "base": "../../",
         "site": site,

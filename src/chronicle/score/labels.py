@@ -15,7 +15,7 @@ from chronicle.workspace.config import from_table
 from chronicle.workspace.folders import OUR_FILES
 
 LABEL_FILES = ("label.toml", "label.json")
-_OF_FOLDER = ("id", "files")  # fields that its folder tells
+_OF_FOLDER = ("id", "files")  # fields that follow from its folder
 
 STEP_LIKE, LOSS_IS_HEALTHY = having(Trait.STEP), having(Trait.LEARNS)
 
@@ -82,7 +82,7 @@ def _label_file(folder: Path) -> Path | None:
 
 
 def labelled(folder: Path) -> list[Path]:
-    """The folders below ``folder`` that hold a label, by name; NothingToRead where there is none."""
+    """The folders below ``folder`` that hold a label, by name. Raises NothingToRead: there are none."""
     folders = sorted(f for f in folder.iterdir() if f.is_dir() and _label_file(f)) if folder.is_dir() else []
     if not folders:
         remedy = "put a label.toml beside the logs in the folder of each run"
@@ -105,7 +105,7 @@ def load_label(folder: Path) -> Label:
         table = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
     except (OSError, ValueError) as err:
         raise ConfigError(name, "", f"is not a label: {err}") from err
-    if isinstance(table, dict):  # what else stands in it is for people
+    if isinstance(table, dict):  # everything else in it is for people
         table = {spec.name: table.get(spec.name) for spec in fields(Label) if spec.name not in _OF_FOLDER}
     logs = (f for f in folder.rglob("*") if f.is_file() and f.name not in (*OUR_FILES, *LABEL_FILES))
     label = from_table(Label, table, name, id=folder.name, files=sum(1 for _ in logs))

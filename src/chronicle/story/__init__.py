@@ -29,13 +29,13 @@ CANNOT_TELL = "cannot tell"
 BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # written by people, not by a log
 JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
-_MOST_FINDINGS = 6  # findings that the first paragraph tells one by one
-_MOST_JOINS = 4  # of more restarts than this, the first paragraph tells none
+_MOST_FINDINGS = 6  # findings that the first paragraph describes one by one
+_MOST_JOINS = 4  # if there are more restarts, the first paragraph describes none
 _MOST_DECISIONS = 2  # decisions of people that the story quotes: the latest ones
 _UNCOUNTED = re.compile(r"It does not count against the run \(.*?\)\.")
 _ENDS = {"in NaN": "in NaN", "cut off": "in an incomplete record"}
 _SETTLING = ("decision", "outcome", "lesson")  # kinds of notes after which a hypothesis is no longer open
-_MOST_ALIKE = 2  # events of one name that are told one by one; the others are counted
+_MOST_ALIKE = 2  # events of one name that are described one by one; the others are counted
 
 
 class Story(NamedTuple):
@@ -190,7 +190,8 @@ def _restarts_sentence(run: RunView) -> str:
 
 
 def _told_events(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
-    """What is told one by one: the gravest findings that count, a few restarts, and possible causes."""
+    """The events that are described one by one: the gravest findings that count, a few restarts, and possible
+    causes."""
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
     by_noun = _by_noun([e for e in grave if _is_live_finding(e)])
     first_ones = chain.from_iterable(same[:_MOST_ALIKE] for same in by_noun.values())
@@ -296,7 +297,7 @@ def _where(run: RunView, findings: Sequence[Event]) -> str:
 
 
 def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], stands: bool) -> str:
-    """Why the classifier gave its verdict, unless that ``stands`` and the headline says it."""
+    """Why the classifier gave its verdict; empty if that verdict ``stands`` and the headline explains it."""
     diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
     in_headline = chosen if stands else []
     if diagnosis.verdict is Verdict.GOOD or not decide:

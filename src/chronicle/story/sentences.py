@@ -54,8 +54,8 @@ _BARE_SHORTS = RISES - {"multi-dataset-spike"} | {
     "overfitting",
     "reward-hacking",
 }
-_NO_CHANGE_LOG = 0.005  # a smaller change would be told as 0 %
-# A calm course that ends so far, and so many noise scales, from its best level is told with that level.
+_NO_CHANGE_LOG = 0.005  # a smaller change would be written as 0 %
+# If a calm course ends so far, and so many noise scales, from its best level, the sentence names that level.
 _LOST_LOG, _NOISY_SCALES = math.log(1.25), 3.0
 _MOST_DATASETS = 4  # data sets that a sentence names one by one
 

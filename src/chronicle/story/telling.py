@@ -28,7 +28,7 @@ from chronicle.timeline.joins import last_ending
 from chronicle.workspace.notes import REVIEWS
 
 _RISE_FAMILY = "rise"  # in ids, for all rises of the loss: as the log grows, the pattern may change
-_MOST_FAULTS = 200  # events of faults; of very many faults the last event stands for all others
+_MOST_FAULTS = 200  # events of faults; if there are more, the last event is about all others
 _NEAR_SHARE = 0.1  # of its step: so far an event may have moved since a note named it by its id
 _EVENT_ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
 _END_SENTENCES = {

@@ -357,8 +357,8 @@ def may_redirect(origin: str, target: str, confines: Confines | None) -> bool:
 
 
 def require_no_link(root: Path, *folders: Path) -> None:
-    """Raises UsageError where one of the folders, or what lies between it and ``root``, is a link. A build
-    removes what it does not know from its folders, and must not do so elsewhere."""
+    """Raises UsageError if one of the folders, or a folder between it and ``root``, is a link, because a
+    build removes unknown files from its folders, and must not do so elsewhere."""
     for place in (place for folder in folders for place in (folder, *folder.parents)):
         if place != root and place.is_relative_to(root) and place.is_symlink():
             problem = f"{place} is a link, and chronicle removes unknown files from that folder"

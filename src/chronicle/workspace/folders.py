@@ -62,8 +62,8 @@ class RunFolder:
 
     @property
     def title(self) -> str:
-        """What people call the run, on one line: as run.toml says, else its name if that tells it from all
-        others, else its id."""
+        """The title of the run on one line: that of run.toml, else its name if the id was made from it
+        unchanged, else its id."""
         title = self.config.title or (self.name if safe_id(self.name) == self.run_id else self.run_id)
         return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in title)
 
@@ -442,7 +442,7 @@ def _copy_file(source: Path, to: Path) -> None:
 
 
 def _write_run_toml(file: Path, paths: Sequence[Path], facts: Mapping[str, str]) -> None:
-    """Writes what is to be said of a run, if anything. Raises UsageError: its logs came with a run.toml."""
+    """Writes the paths and facts of a run, if any. Raises UsageError: a run.toml is among its logs."""
     own = {k: v for k, v in facts.items() if k in _OWN_KEYS}
     lines = [f"{k} = {_quoted(v)}" for k, v in own.items()]
     lines += [f"paths = [{', '.join(_quoted(address_of(p) or str(p)) for p in paths)}]"] if paths else []
@@ -456,5 +456,5 @@ def _write_run_toml(file: Path, paths: Sequence[Path], facts: Mapping[str, str])
 
 
 def _quoted(text: str) -> str:
-    """A TOML basic string, which is one of JSON but for DEL."""
+    """A TOML basic string. It is the same as a string of JSON, except for the character DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
