@@ -256,16 +256,8 @@ MEMORY = "build/made.json"
 _TOOLS = ("mkdocs", "properdocs", "mkdocs-material", "markdown", "pymdown-extensions", "jinja2", "pygments")
 MARKER = ".chronicle-site"  # a folder without this file was not made by chronicle, and is left alone
 # Errors if two folders cannot exchange their names: at a mount point, without permission, on some systems.
-_NO_EXCHANGE = (
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.EBUSY,
-    errno.ENOSYS,
-    errno.EINVAL,
-    errno.EXDEV,
-    errno.ENOTSUP,
-)
+_REFUSALS = "EACCES EPERM EROFS EBUSY ENOSYS EINVAL EXDEV ENOTSUP"
+_NO_EXCHANGE = {getattr(errno, name) for name in _REFUSALS.split()}
 _HERE, _EXCHANGE, _SWAP = -100, 2, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 
 

@@ -370,8 +370,9 @@ def load_gallery(folders: Sequence[Path]) -> list[PatternPage]:
 
 def load(folder: Path) -> list[PatternPage]:
     """The pages of one gallery folder by path (errors as in `load_gallery`)."""
-    files = [file for verdict in Verdict for file in sorted((folder / verdict).glob("*.md"))]
-    return [parse(file.read_text("utf-8-sig"), file.stem, Verdict(file.parent.name)) for file in files]
+    files = ((file, verdict) for verdict in Verdict for file in sorted((folder / verdict).glob("*.md")))
+    texts = ((file.read_text("utf-8-sig"), file.stem, verdict) for file, verdict in files)
+    return [_page(PatternPage, text, name, f"gallery/{v}/{name}.md", verdict=v) for text, name, v in texts]
 
 
 def load_cases(folders: Sequence[Path]) -> list[Case]:
@@ -379,11 +380,6 @@ def load_cases(folders: Sequence[Path]) -> list[Case]:
     files = {file.stem: file for folder in reversed(folders) for file in (folder / "cases").glob("*.md")}
     texts = ((name, file.read_text("utf-8-sig")) for name, file in sorted(files.items()))
     return [_page(Case, text, name, f"gallery/cases/{name}.md") for name, text in texts]
-
-
-def parse(text: str, name: str, verdict: Verdict) -> PatternPage:
-    """The page in ``text``; ``name`` is what the file is called (errors as in `load_gallery`)."""
-    return _page(PatternPage, text, name, f"gallery/{verdict}/{name}.md", verdict=verdict)
 
 
 def _page(kind: type[P], text: str, name: str, file: str, **known: Any) -> P:

@@ -14,7 +14,7 @@ from chronicle.classify.patterns import BY_ID, PATTERNS, Trait, having
 from chronicle.metrics.values import clipped, count, moment, plural, value_words
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
 from chronicle.pages import words
-from chronicle.pages.chronology import day_words
+from chronicle.pages.chronology import LISTED_ROWS, day_words
 from chronicle.pages.gallery import (
     Advice,
     Page,
@@ -37,7 +37,6 @@ from chronicle.workspace.folders import shipped_file
 from chronicle.workspace.notes import STANCES, last_review, verdict_of
 
 SHOWN_EVENTS = 5  # events of this archive on a pattern's page
-LISTED_ROWS = 150  # rows of a plain list, which stays far below 100 KB even with long titles
 _CAPTION = 160  # characters of a title or a measure on a card
 # For each verdict its patterns: the page, the first sentence of its lead, and the number of runs.
 Columns = list[tuple[Verdict, list[tuple[PatternPage, str, int]]]]

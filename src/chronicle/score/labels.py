@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 from dataclasses import dataclass, fields
@@ -11,7 +10,7 @@ from pathlib import Path
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.errors import ConfigError, NothingToRead
 from chronicle.model import Verdict
-from chronicle.workspace.config import from_table
+from chronicle.workspace.config import from_table, nearest
 from chronicle.workspace.folders import OUR_FILES
 
 LABEL_FILES = ("label.toml", "label.json")
@@ -114,6 +113,6 @@ def load_label(folder: Path) -> Label:
     named += [("events", p) for event in label.events for p in event.names]
     for key, pattern in named:
         if pattern not in BY_ID:
-            near = difflib.get_close_matches(pattern, BY_ID, 1, 0.0)[0]
-            raise ConfigError(name, key, f"{pattern!r} is not a pattern. Did you mean {near!r}?")
+            hint = nearest(pattern, BY_ID, f"Remedy: use one of {', '.join(BY_ID)}")
+            raise ConfigError(name, key, f"{pattern!r} is not a pattern. {hint}")
     return label

@@ -376,11 +376,6 @@ def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
     return owner
 
 
-def gravest_first(groups: Sequence[FindingGroup], verdict: Verdict) -> list[FindingGroup]:
-    """The groups of this verdict first, then the others by their own verdict and severity."""
-    return sorted(groups, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity))
-
-
 def sample_gap(timeline: Timeline) -> float:
     """The median number of steps between two logged samples of the loss; 1 if no loss was logged."""
     loss = shown_metric(timeline.series.values())

@@ -45,15 +45,8 @@ _DOWNWARDS = {
 }
 _UPWARDS = re.compile("|".join(_DOWNWARDS))
 # Patterns whose short form does not say which metric it is about.
-_BARE_SHORTS = RISES - {"multi-dataset-spike"} | {
-    "nan-inf",
-    "frozen-metric",
-    "quantised-loss",
-    "grokking",
-    "plateau",
-    "overfitting",
-    "reward-hacking",
-}
+_ALSO_BARE = "nan-inf frozen-metric quantised-loss grokking plateau overfitting reward-hacking"
+_BARE_SHORTS = RISES - {"multi-dataset-spike"} | {*_ALSO_BARE.split()}
 _NO_CHANGE_LOG = 0.005  # a smaller change would be written as 0 %
 # If a calm course ends so far, and so many noise scales, from its best level, the sentence names that level.
 _LOST_LOG, _NOISY_SCALES = math.log(1.25), 3.0
