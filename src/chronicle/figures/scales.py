@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet, one_line, text_px
+from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import SCORES, shown_metric
 from chronicle.metrics.values import count, level
 from chronicle.model import Diagnosis, Finding, Floats, Role, Timeline, Track
@@ -29,7 +30,6 @@ _STYLES: Mapping[str, tuple[float, ...]] = {
     "third": (1.2, 1.4),
     "ink2": (5, 1.4, 1, 1.4),
 }
-_LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 _COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _CONTEXT = (Role.GRAD_NORM, Role.LEARNING_RATE, Role.RATIO, Role.VALIDATION_LOSS, Role.THROUGHPUT)
 _LARGEST = 1e290  # larger values would overflow when a margin is added
@@ -135,9 +135,9 @@ def finding_panels(
 
 def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Track]:
     """The main loss, and losses that fit on its axis: named by a finding, by data set, validation."""
-    if main.role not in _LOSSES:
+    if main.role not in LOSSES:
         return [main]
-    others = [t for t in tracks.values() if t is not main and t.role in _LOSSES and _fit_on_one_axis(main, t)]
+    others = [t for t in tracks.values() if t is not main and t.role in LOSSES and _fit_on_one_axis(main, t)]
     spoken = [t for t in others if t.metric in named]
     sets = [t for t in others if t.role is Role.DATASET_LOSS and len(t) >= len(main) / 5]
     validation = [t for t in others if t.role is Role.VALIDATION_LOSS][:1]
