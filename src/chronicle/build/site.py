@@ -19,7 +19,7 @@ import re
 import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -64,23 +64,34 @@ ENGINES = {
 }
 
 
-def build_site(
-    engine: str,
-    config: Path,
-    new_site: Path,
-    *,
-    title: str = "",
-    strict: bool,
-    epoch: int,
-    changed: Collection[str] | None = None,
-    docs: Collection[str] = (),
-) -> str:
-    """Runs the engine over the folder that ``config`` (a mkdocs.yml) names; returns what it printed.
+class SiteRecord(NamedTuple):
+    """What is known of the last site: engine, title, a ``key`` over everything that all pages are rendered
+    with, its time (``epoch``), the stamps of build/docs, and a hash of the stamps of the site.
 
-    It writes the folder ``new_site``. If only the ``changed`` files of ``docs`` (all that the engine may
-    read) are to be rendered, that folder already holds the rest of the site. ``title`` is the title of the
-    site (default: that of mkdocs.yml); it is escaped, because themes print it raw. ``epoch`` (Unix seconds)
-    replaces the time of the build, so that the same input gives the same bytes.
+    ``in_parts``: whether the engine can render single pages of it (None: not tried yet). ``parts``: what each
+    page of build/docs was made from, as a hash.
+    """
+
+    engine: str = ""
+    title: str = ""
+    strict: bool = False
+    epoch: int = 0
+    key: str = ""
+    in_parts: bool | None = None
+    docs: Stamps = {}
+    site: str = ""
+    parts: Mapping[str, str] = {}
+
+
+def build_site(site: SiteRecord, config: Path, new_site: Path, changed: Collection[str] | None = None) -> str:
+    """Runs the engine of ``site`` over the folder that ``config`` (a mkdocs.yml) names; returns what it
+    printed.
+
+    It writes the folder ``new_site``. If only the ``changed`` files of build/docs are to be rendered, that
+    folder already holds the rest of the site. The title of the site is escaped, because themes print it raw;
+    if it is empty, mkdocs.yml has the title. The time of the site replaces that of the build, so that the
+    same input gives the same bytes.
+
 
     Raises:
         MissingExtra: the engine is not installed.
@@ -88,19 +99,19 @@ def build_site(
         SiteError: the engine failed; the message has the last lines that it printed.
         OSError: the engine could not read or write a file.
     """
-    row, place = ENGINES[engine], os.path.relpath(new_site, config.parent)
+    row, place, title = ENGINES[site.engine], os.path.relpath(new_site, config.parent), as_html(site.title)
     if importlib.util.find_spec(row.module) is None:
-        raise MissingExtra(f"--engine {engine}", row.extra, row.module)
-    environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
+        raise MissingExtra(f"--engine {site.engine}", row.extra, row.module)
+    environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(site.epoch), **os.environ}
     settings = config.with_name(f".{config.name}.chronicle.yml")  # beside it: paths in it are relative
     listed = new_site.with_name(LISTED) if changed is not None else None
     part = [row.module, str(listed or "")] if row.in_parts else []
-    command = [*part, "build", "--config-file", str(settings), "--clean", *["--strict"] * strict]
+    command = [*part, "build", "--config-file", str(settings), "--clean", *["--strict"] * site.strict]
     try:
         if listed:
-            paths = json.dumps([sorted(changed or ()), sorted(docs)], ensure_ascii=False)
+            paths = json.dumps([sorted(changed or ()), sorted(site.docs)], ensure_ascii=False)
             write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
-        write_bytes(settings, _settings(config.read_text("utf-8"), site_dir=place, site_name=as_html(title)))
+        write_bytes(settings, _settings(config.read_text("utf-8"), site_dir=place, site_name=title))
         code, printed = run_module(PART if part else row.module, command, environment, config.parent)
     finally:
         for file in filter(None, (settings, listed)):
@@ -108,7 +119,7 @@ def build_site(
     if changed is not None and code in (NEVER, NOT_NOW):
         raise NotInParts(code == NEVER)
     if code:
-        raise _failure(f"{engine} failed (exit {code}):", printed.strip().splitlines())
+        raise _failure(f"{site.engine} failed (exit {code}):", printed.strip().splitlines())
     _remove_unused(new_site)
     return printed.strip()
 
@@ -261,25 +272,6 @@ _NO_EXCHANGE = {getattr(errno, name) for name in _REFUSALS.split()}
 _HERE, _EXCHANGE, _SWAP = -100, 2, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 
 
-class SiteRecord(NamedTuple):
-    """What is known of the last site: engine, title, a ``key`` over everything that all pages are rendered
-    with, its time (``epoch``), the stamps of build/docs, and a hash of the stamps of the site.
-
-    ``in_parts``: whether the engine can render single pages of it (None: not tried yet). ``parts``: what each
-    page of build/docs was made from, as a hash.
-    """
-
-    engine: str = ""
-    title: str = ""
-    strict: bool = False
-    epoch: int = 0
-    key: str = ""
-    in_parts: bool | None = None
-    docs: Stamps = {}
-    site: str = ""
-    parts: Mapping[str, str] = {}
-
-
 def last_record(root: Path) -> SiteRecord:
     """The record of the last site; an empty one if there is none, or if it cannot be used."""
     try:
@@ -304,16 +296,14 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     same = before.key == now.key and before.site == _looks(stamps(out))
     if same and before.in_parts and not changed and before.epoch == now.epoch:
         return ""
-    site = partial(
-        build_site, now.engine, config, new_site, title=now.title, strict=now.strict, epoch=now.epoch
-    )
-    in_parts, printed = before.in_parts if before.key == now.key else None, None
+    printed: str | None = None
+    in_parts = before.in_parts if before.key == now.key else None
     if not ENGINES[now.engine].in_parts:
         in_parts = False
     if same and in_parts is not False:
         _carry_over(before, changed, out, new_site)
         try:
-            printed, in_parts = site(changed=changed, docs=now.docs), True
+            printed, in_parts = build_site(now, config, new_site, changed), True
             for path in changed & now.docs.keys():
                 if not path.endswith(".md"):  # files that are not pages are the same in the site
                     (new_site / path).parent.mkdir(parents=True, exist_ok=True)
@@ -322,7 +312,7 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
             in_parts = False if err.args[0] else None
     if printed is None:
         remove(new_site)
-        printed = site()
+        printed = build_site(now, config, new_site)
     made = stamps(new_site)
     now = now._replace(site=_looks(made), in_parts=in_parts)
     memory.unlink(missing_ok=True)  # the record is invalid until the new site is in its place
