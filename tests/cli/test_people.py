@@ -158,6 +158,16 @@ def test_a_disputed_finding_is_listed_with_its_dispute(team, chronicle):
     assert "runs/lost/index.html&#35;nan-inf-a1-300" in page
 
 
+def test_triage_lists_the_runs_of_the_workspace_once(team, chronicle, monkeypatch):
+    """Not again for each run and finding, because every run.toml is read for it."""
+    listed: list[Workspace] = []
+    runs = Workspace.runs
+    monkeypatch.setattr(Workspace, "runs", lambda workspace: listed.append(workspace) or runs(workspace))
+    keys(monkeypatch, "q")
+    assert chronicle("triage").code == 0
+    assert len(listed) == 1
+
+
 def test_triage_before_a_build(tmp_path, chronicle):
     chronicle("init", ".")
     ran = chronicle("triage")
