@@ -305,8 +305,11 @@ def test_a_folder_without_labels_is_nothing_to_score(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("verdict = 'god'", "one/label.toml: verdict: 'god' is none of good, unexpected, worrying, bad"),
-        ("required = []", "one/label.toml: verdict: '' is none of good, unexpected, worrying, bad"),
+        (
+            "verdict = 'god'",
+            "one/label.toml: verdict: 'god' is none of 'good', 'unexpected', 'worrying', 'bad'",
+        ),
+        ("required = []", "one/label.toml: verdict: '' is none of 'good', 'unexpected', 'worrying', 'bad'"),
         (
             "verdict = 'bad'\n[[events]]\npattern = 'hang'",
             "one/label.toml: events[0].start_step: must be a number, not None",

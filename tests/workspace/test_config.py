@@ -38,7 +38,7 @@ def test_what_is_wrong_is_named(table, message):
 
 def test_a_role_that_does_not_exist():
     with pytest.raises(
-        ConfigError, match=r"run.toml: roles: 'los' is none of 'loss', 'part-loss', 'objective', "
+        ConfigError, match=r"run.toml: roles.x: 'los' is none of 'loss', 'part-loss', 'objective', "
     ):
         from_table(RunConfig, {"roles": {"x": "los"}}, "run.toml")
 

@@ -17,18 +17,21 @@ import socket
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from chronicle.errors import ConfigError, UsageError
 from chronicle.model import Role, Verdict
 
-ENGINES = ("mkdocs", "properdocs", "zensical")
-AXES = ("step", "samples", "tokens", "time")
-RELATIONS = ("", "attempts", "seeds")
+Engine = Literal["mkdocs", "properdocs", "zensical"]
+Axis = Literal["step", "samples", "tokens", "time"]
+Relation = Literal["", "attempts", "seeds"]
+Data = Literal["log", "digitised picture", "tiny training", "synthetic"]
+ENGINES, AXES, RELATIONS = map(get_args, (Engine, Axis, Relation))
 
 T = TypeVar("T")
 Text = Annotated[str, "text"]
@@ -43,9 +46,9 @@ _SCALARS: dict[Any, tuple[str, tuple[type, ...]]] = {
 }
 
 
-def key(default: Any, doc: str, unit: str = "", choices: Iterable[str] = ()) -> Any:
-    """A configuration key: its default, meaning, unit, and accepted words."""
-    metadata = {"doc": doc, "unit": unit, "choices": tuple(choices)}
+def key(default: Any, doc: str, unit: str = "") -> Any:
+    """A configuration key: its default, meaning and unit. Its annotation says which values are accepted."""
+    metadata = {"doc": doc, "unit": unit}
     if isinstance(default, list | dict):
         return field(default_factory=lambda: type(default)(default), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -86,7 +89,7 @@ class WorkspaceConfig:
         "templates", "Folder of page templates; one here replaces the shipped one of the same name."
     )
     out: str = key("build/site", "Folder the site is written to.")
-    engine: str = key("mkdocs", "Site engine.", choices=ENGINES)
+    engine: Engine = key("mkdocs", "Site engine.")
     site_url: str = key(
         "", "Address that the site is published at, `https://…/`: feeds and previews of links then have it."
     )
@@ -97,18 +100,12 @@ class WorkspaceConfig:
     )
     jobs: int = key(0, "Worker processes; 0 means one per CPU core.", "processes")
     strict: bool = key(False, "Whether a warning of the site engine fails the build.")
-    fail_on: str = key(
-        "",
-        "Exit with 1 when a run has this verdict or a graver one; empty means never.",
-        choices=("", *Verdict),
+    fail_on: Verdict | Literal[""] = key(
+        "", "Exit with 1 when a run has this verdict or a graver one; empty means never."
     )
-    x: str = key(
-        "step", "Horizontal axis of the figure of a whole run; zooms always use steps.", choices=AXES
-    )
-    roles: Mapping[str, str] = key(
-        {},
-        "Role of a metric that its name does not show: regular expression of the name = role.",
-        choices=tuple(Role),
+    x: Axis = key("step", "Horizontal axis of the figure of a whole run; zooms always use steps.")
+    roles: Mapping[str, Role] = key(
+        {}, "Role of a metric that its name does not show: regular expression of the name = role."
     )
     units: Mapping[str, str] = key({}, "Units of metrics: name as logged = unit.")
     false_alarms: float = key(
@@ -145,9 +142,7 @@ class RunConfig:
     licence: str = key("", "Licence of the log.")
     quote: str = key("", "What its authors wrote about it, quoted.")
     tags: list[str] = key([], "Words to find the run by.")
-    data: str = key(
-        "log", "Kind of data.", choices=("log", "digitised picture", "tiny training", "synthetic")
-    )
+    data: Data = key("log", "Kind of data.")
     synthetic: bool = key(False, "Whether a generator made the numbers; the page then says so.")
     paths: list[str] = key(
         [], "Logs that lie elsewhere: relative to this file, absolute, or an address (`s3://bucket/run`)."
@@ -155,18 +150,16 @@ class RunConfig:
     order: list[str] = key(
         [], "Names of the attempts in the order they ran, where wall clock and steps do not tell."
     )
-    relation: str = key(
-        "",
-        "What several attempts over the same steps are: attempts of one training, or seeds.",
-        choices=RELATIONS,
+    relation: Relation = key(
+        "", "What several attempts over the same steps are: attempts of one training, or seeds."
     )
-    x: str = key("", "As in chronicle.toml, for this run; empty means the value there.", choices=("", *AXES))
+    x: Axis | Literal[""] = key("", "As in chronicle.toml, for this run; empty means the value there.")
     axis: str = key("", "What the steps of its logs count where these are no steps: `million tokens`.")
     resolution: float = key(
         0.0, "How far apart two places are that the source can tell: steps of one pixel.", "steps"
     )
     date: str = key("", "Day it ran, ISO 8601, where its logs have no times.")
-    roles: Mapping[str, str] = key({}, "As in chronicle.toml, for this run; wins over it.", choices=Role)
+    roles: Mapping[str, Role] = key({}, "As in chronicle.toml, for this run; wins over it.")
     units: Mapping[str, str] = key({}, "As in chronicle.toml, for this run; wins over it.")
     gpus: int = key(0, "Accelerators the run used; makes GPU hours derivable.", "accelerators")
     tokens_per_step: float = key(0.0, "Tokens of one step; makes tokens derivable.", "tokens/step")
@@ -205,12 +198,7 @@ def from_table(kind: type[T], table: Any, file: str, at: str = "", **known: Any)
     for word in (word for word in specs if word in valid):
         value, spec = table.get(word), specs[word]
         if value is not None or spec.default is spec.default_factory is MISSING:
-            known[word] = value = _checked(hints[word], value, file, within + word)
-            choices = spec.metadata.get("choices")
-            for chosen in value.values() if isinstance(value, Mapping) else [value]:
-                if choices and chosen not in choices:
-                    valid_words = ", ".join(repr(str(c)) for c in choices)
-                    raise ConfigError(file, within + word, f"{chosen!r} is none of {valid_words}")
+            known[word] = _checked(hints[word], value, file, within + word)
     return kind(**known)
 
 
@@ -243,7 +231,7 @@ def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
         return str(value).strip() if hint is Text else value
     if is_dataclass(hint):
         return from_table(hint, value, file, key)  # type: ignore[arg-type]
-    if origin in (Union, UnionType):
+    if NoneType in args:
         return None if value is None else _checked(args[0], value, file, key)
     if origin is Mapping:
         if not isinstance(value, Mapping):
@@ -251,10 +239,19 @@ def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
         return {word: _checked(args[1], item, file, f"{key}.{word}") for word, item in value.items()}
     if origin in (list, tuple):
         return origin(_items(args[0], value, file, key))
-    words = args or tuple(hint)  # the words of a Literal, or the members of an Enum
+    words = accepted(hint)
     if value not in words:
-        raise ConfigError(file, key, f"{value or ''!r} is none of {', '.join(words)}")
+        raise ConfigError(file, key, f"{value or ''!r} is none of {', '.join(repr(str(w)) for w in words)}")
     return words[words.index(value)]
+
+
+def accepted(hint: Any) -> tuple[str, ...]:
+    """The words that an Enum, a Literal or a union of these accepts; none for any other type."""
+    if isinstance(hint, type):
+        return tuple(hint) if issubclass(hint, StrEnum) else ()
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    return tuple(word for part in reversed(get_args(hint)) for word in accepted(part))
 
 
 def _items(hint: Any, value: Any, file: str, key: str) -> Iterator[Any]:
