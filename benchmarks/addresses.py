@@ -1,9 +1,9 @@
-"""Logs behind gs:// and hf://, over HTTP from servers on this machine: is all of it read, and fetched once?
+"""Logs behind gs:// and hf://, served by this machine: is every log read completely, and fetched once?
 
     python -m benchmarks.addresses
 
-Needs `pip install '.[gs,hf]' gcp-storage-emulator`. Google's store is that emulator; the Hub
-is a stand-in of our own that answers as its HTTP interface does. s3:// and https:// are tests of the suite.
+Needs `pip install '.[gs,hf]' gcp-storage-emulator`. This emulator stands in for Google's store, and a small
+server of our own for the HTTP interface of the Hub. The tests of the suite cover s3:// and https://.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Check = tuple[str, bool]
 
 
 def logs() -> dict[str, bytes]:
-    """A run of two logs, beside a checkpoint that is none."""
+    """A run of two logs, and a checkpoint beside them, which is no log."""
     train = "step,loss\n" + "".join(f"{step},{3 - step / 400}\n" for step in range(300))
     valid = "".join(
         json.dumps({"step": step, "val_loss": 3 - step / 400}) + "\n" for step in range(0, 300, 10)
@@ -35,7 +35,8 @@ def logs() -> dict[str, bytes]:
 
 
 class Hub(BaseHTTPRequestHandler):
-    """The data set me/logs of the Hub: what it is, its tree, and its files, whole or in part."""
+    """Answers requests about the data set me/logs of the Hub: its description, its tree, and its files, whole
+    or in part."""
 
     files: dict[str, bytes] = {}
     sent: dict[str, int] = {}  # bytes of each file that went out
@@ -93,7 +94,7 @@ def _oid(content: bytes) -> str:
 
 
 def hub(put: dict[str, bytes]) -> Callable[[str, bytes], None]:
-    """Starts the stand-in of the Hub; gives what puts a file there."""
+    """Starts the stand-in for the Hub. Yields a function that puts a file there."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     os.environ |= {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HUB_DISABLE_TELEMETRY": "1"}
@@ -102,7 +103,7 @@ def hub(put: dict[str, bytes]) -> Callable[[str, bytes], None]:
 
 
 def store(put: dict[str, bytes]) -> Callable[[str, bytes], None]:
-    """Starts the emulator of Google's store; gives what puts an object there."""
+    """Starts the emulator of Google's store. Yields a function that puts an object there."""
     from gcp_storage_emulator.server import create_server
 
     server = create_server("127.0.0.1", 9023, in_memory=True, default_bucket="logs")
@@ -118,7 +119,7 @@ def store(put: dict[str, bytes]) -> Callable[[str, bytes], None]:
 
 
 def checks(address: str, put: Callable[[str, bytes], None], content: dict[str, bytes]) -> list[Check]:
-    """What holds of a run behind an address."""
+    """What is true of a run behind an address."""
     from chronicle.errors import NothingToRead
     from chronicle.readers import read
     from chronicle.workspace.folders import mirror_of

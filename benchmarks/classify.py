@@ -1,11 +1,11 @@
-"""Classifying one loss: batch and stream, with numba and without, side by side.
+"""Classifies one loss: in a batch and as a stream, with numba and without.
 
     python -m benchmarks.classify [--points 1000000] [--attempts 1000] [--write]
 
-CPU time of the kernel on a curve with events (after a first call, so that compiling is not in it), the best
-of three. Shows that ten times the points, or the attempts, take about ten times as long, that the memory of a
-Monitor does not grow, and holds both engines to the same bits. What an import costs is that of a new process
-with one thread for linear algebra, which would spin beside it. `--write` puts the table into
+Measured is the CPU time of the kernel on a curve with events, after a first call so that compilation is not
+included; the best of three. The benchmark shows that ten times the points or attempts take about ten times as
+long, that the memory of a Monitor does not grow, and that both engines give the same bits. The cost of an
+import is that of a new process with one thread for linear algebra. `--write` puts the table into
 docs/speed-measured.md.
 """
 
@@ -60,7 +60,7 @@ def whole_s(values: Floats) -> float:
 
 
 def stream_us(values: Floats, engine: object) -> float:
-    """Microseconds a value, one call each."""
+    """Microseconds for each value, with one call for each."""
     detector, numbers = Detector(DEFAULTS, engine=engine), values.tolist()
     start = time.process_time()
     for value in numbers:
@@ -69,7 +69,7 @@ def stream_us(values: Floats, engine: object) -> float:
 
 
 def monitor_us(values: Floats, compile: bool) -> float:
-    """Microseconds a step of `Monitor.update` with one loss: the kernel and the bookkeeping."""
+    """Microseconds for a step of `Monitor.update` with one loss: the kernel and the bookkeeping."""
     monitor, numbers = Monitor(compile=compile), values.tolist()
     start = time.process_time()
     for step, value in enumerate(numbers):
@@ -78,7 +78,7 @@ def monitor_us(values: Floats, compile: bool) -> float:
 
 
 def rollbacks(attempts: int) -> list[Attempt]:
-    """A run that goes back by half an attempt again and again, each time with a spike after it."""
+    """A run that repeatedly goes back by half an attempt, each time with a spike after it."""
     hop, steps = ATTEMPT_POINTS // 2, np.arange(ATTEMPT_POINTS)
     whole, spike = curve(hop * (attempts + 1)), 1 + 0.5 * np.exp(-steps / 15.0)
     made = []
@@ -93,7 +93,7 @@ def rollbacks(attempts: int) -> list[Attempt]:
 
 
 def diagnosis_s(attempts: int) -> float:
-    """Seconds to stitch and classify a run of so many attempts."""
+    """Seconds to stitch and classify a run of this number of attempts."""
     made, start = rollbacks(attempts), time.process_time()
     classify(stitch(made))
     return time.process_time() - start
@@ -109,7 +109,7 @@ def short_ms(points: int) -> float:
 
 
 def monitor_growth_kib(steps: int) -> float:
-    """By how much a process grows while a Monitor goes from a tenth of the steps to all of them, KiB."""
+    """By how many KiB a process grows while a Monitor goes from a tenth of the steps to all of them."""
     monitor, before = Monitor(compile=True), 0
     for step in range(steps):
         monitor.update(
@@ -136,7 +136,7 @@ def import_s(package: str) -> float:
 
 
 def best(measure: Callable[[], float]) -> float:
-    """The least of three: what the machine does besides only adds."""
+    """The least of three measurements, because other work of the machine only adds time."""
     return min(measure() for _ in range(3))
 
 

@@ -1,10 +1,10 @@
-"""Reading console logs: of Megatron, against a reader of one regular expression, and of any trainer.
+"""Reads console logs: of Megatron, compared with one regular expression, and of any trainer.
 
     python -m benchmarks.console [--lines 400000] [--write]
 
-Writes a log as Megatron-LM prints it, twelve fields a line, and reads it in a fresh interpreter with each
-reader; every value of a smaller log must be equal bit for bit. Memory is measured at two lengths: what grows
-with the log is the columns that are given back. `--write` puts the table into docs/speed-measured.md.
+Writes a log as Megatron-LM prints it, with twelve fields a line, and reads it in a new interpreter with each
+reader; every value of a smaller log must be equal bit for bit. Memory is measured at two lengths: only the
+columns that are returned grow with the log. `--write` puts the table into docs/speed-measured.md.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def read(path):
 
 
 def write(file: Path, n_lines: int) -> None:
-    """A log of this many iterations, a validation and a checkpoint after each thousandth."""
+    """A log of this many iterations, with a validation and a checkpoint after each thousandth."""
     random = np.random.default_rng(0)
     with file.open("w") as log:
         for start in range(0, n_lines, 10_000):
@@ -79,7 +79,7 @@ def write(file: Path, n_lines: int) -> None:
 
 
 def write_any(file: Path, n_lines: int) -> None:
-    """A log of a trainer of no known format, an evaluation after each thousandth step."""
+    """A log of a trainer of no known format, with an evaluation after each thousandth step."""
     noise = np.random.default_rng(0).normal(0, 0.05, n_lines).tolist()
     with file.open("w") as log:
         for step, a in enumerate(noise, 1):
@@ -91,7 +91,7 @@ def write_any(file: Path, n_lines: int) -> None:
 
 
 def measured(imports: str, file: Path, small: Path) -> tuple[float, float, int]:
-    """CPU s of reading, peak MiB and points, in a fresh interpreter that has read a small log before."""
+    """CPU seconds of reading, peak MiB and points, in a new interpreter that has read a small log before."""
     code = MEASURED.format(imports=imports, path=str(file), small=str(small))
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     cpu_s, peak_mib, points = ran.stdout.split()

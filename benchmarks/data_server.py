@@ -25,7 +25,7 @@ ALL = 1 << 30  # points a series
 
 
 def start(folder: Path, checksum: bool) -> tuple[subprocess.Popen[bytes], int]:
-    """The server, once it has loaded all, and the port that it listens on."""
+    """Starts the server. Returns it with its port after it has loaded everything."""
     command = [tensorboard_data_server.server_binary(), "--logdir", str(folder), "--port", "0"]
     command += ["--die-after-stdin", "--reload", "once", "--verbose"]
     command += ["--samples-per-plugin", "scalars=all", "--checksum" if checksum else "--no-checksum"]
@@ -42,7 +42,7 @@ def start(folder: Path, checksum: bool) -> tuple[subprocess.Popen[bytes], int]:
 
 
 def n_points(port: int) -> int:
-    """Fetches everything."""
+    """Fetches all points. Returns their number."""
     provider = service.TensorBoardDataProviderStub(grpc.insecure_channel(f"localhost:{port}", UNBOUNDED))
     plugin = messages.PluginFilter(plugin_name="scalars")
     listed = provider.ListScalars(messages.ListScalarsRequest(experiment_id="", plugin_filter=plugin))
@@ -60,7 +60,7 @@ def n_points(port: int) -> int:
 
 
 def peak_mib(pid: int) -> float:
-    """The most memory that a running process has had resident."""
+    """The most memory that a running process has had resident, in MiB."""
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 

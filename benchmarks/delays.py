@@ -1,11 +1,12 @@
-"""How soon does `Monitor` speak? From the onset of an event to the first word about it, by pattern.
+"""How soon does a `Monitor` report an event? The delay from its onset to the first report, by pattern.
 
     python -m benchmarks.delays [--seeds 3] [--first-seed 50] [--write]
 
 Generated curves (`benchmarks.curves`) are given to a Monitor step by step. An event is found if the diagnosis
-of `finish` has a finding at its place. The first word is the first provisional finding with that finding's id
-or at the event's place; the event is named by the first one that has the right name, if it keeps that.
-Delays are counted in logged samples. `--write` puts the table into docs/classifier-measured.md.
+of `finish` has a finding at its place. The first report is the first provisional finding with the id of this
+finding or at the place of the event. The event is named by the first report with a right name, if the final
+finding has this name too. Delays are counted in logged samples. `--write` puts the table into
+docs/classifier-measured.md.
 """
 
 from __future__ import annotations
@@ -36,11 +37,9 @@ Said = list[tuple[int, Finding]]  # the step at which something was said, and wh
 
 @dataclass(frozen=True)
 class Word:
-    """What was said of one labelled event: samples from its onset to the first word, and to its name.
-
-    None: only `finish` said so. ``found``: `finish` has it, by whatever name; ``revised``: by another than
-    the first word gave it.
-    """
+    """The reports of one labelled event: samples from its onset to the first report, and to its name (None:
+    only `finish` reported it). ``found``: `finish` has it, under any name; ``revised``: its name differs from
+    that of the first report."""
 
     pattern: str
     found: bool
@@ -51,7 +50,8 @@ class Word:
 
 @dataclass(frozen=True)
 class Heard:
-    """One run: the words about its events, the events told on the way, and those that came to nothing."""
+    """One run: the reports of its events, and the number of reported findings that remained and that were
+    withdrawn."""
 
     words: list[Word]
     said: int
@@ -59,7 +59,8 @@ class Heard:
 
 
 def watch(attempts: Iterable[Attempt]) -> tuple[Said, list[Finding]]:
-    """What a Monitor says on the way, and at the end. A later attempt that goes back is a rewind."""
+    """What a Monitor reports on the way, and at the end. If a later attempt goes back, the Monitor is
+    rewound."""
     monitor, said, last = Monitor(), Said(), None
     for attempt in attempts:
         rows: dict[int, dict[str, float]] = {}
@@ -74,7 +75,7 @@ def watch(attempts: Iterable[Attempt]) -> tuple[Said, list[Finding]]:
 
 
 def word(event: Event, said: Said, final: list[Finding], steps: Steps) -> Word:
-    """The first word about an event and its name; ``steps`` are the logged ones, in order."""
+    """The first report of an event, and its name; ``steps`` are the logged steps in order."""
     far = event.tolerance_steps
     here = [f for f in final if abs(f.start_step - event.start_step) <= far]
     if not here:
@@ -95,7 +96,7 @@ def word(event: Event, said: Said, final: list[Finding], steps: Steps) -> Word:
 
 
 def heard(case: Case) -> Heard:
-    """What a Monitor says of one case."""
+    """What a Monitor reports of one case."""
     said, final = watch(case.attempts)
     steps = np.unique(np.concatenate([a.series["loss"].steps for a in case.attempts]))
     ids, kept = {f.id for _, f in said}, {f.id for f in final}
@@ -104,7 +105,7 @@ def heard(case: Case) -> Heard:
 
 
 def table(runs: list[Heard]) -> str:
-    """One row a pattern, and what was said for nothing."""
+    """One row for each pattern, and the false reports."""
     rows, by_pattern = [], defaultdict[str, list[Word]](list)
     for one in (w for run in runs for w in run.words):
         by_pattern[one.pattern].append(one)
@@ -124,7 +125,7 @@ def _named(words: list[Word]) -> list[int | None]:
 
 
 def _spread(delays: list[int | None]) -> list[str]:
-    """How many there are, their median, and what nine of ten stay within."""
+    """The number of delays, their median, and their 90th percentile."""
     at = np.quantile(np.array(delays, float), (0.5, 0.9)) if delays else ()
     return [str(len(delays)), *(f"{q:.0f}" for q in at)] if delays else ["0", "", ""]
 

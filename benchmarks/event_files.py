@@ -1,12 +1,12 @@
-"""Reading event files: chronicle, TensorBoard's EventAccumulator and tensorboard-data-server side by side.
+"""Reads event files with chronicle, TensorBoard's EventAccumulator and tensorboard-data-server.
 
     python -m benchmarks.event_files [--events 1000000] [--files 1000] [--write]
 
-Makes a file of ten tags in each of the two encodings, and a folder of many small files, and reads them in a
-fresh interpreter with each reader (start, reading and columns are all in the time; of the server, loading and
-fetching, with its checksums on). Values are held against EventAccumulator's bit for bit, also those of every
-event file below runs/ and the folders of --also. `--runs 1000` measures that many run folders instead, of 1
-to 5 files each, read in one go. `--write` puts the table into docs/speed-measured.md.
+Writes a file of ten tags in each of the two encodings, and a folder of many small files, and reads them in a
+new interpreter with each reader. The time includes start, reading and columns; for the server, loading and
+fetching with checksums. All values are compared with those of EventAccumulator bit for bit, also those of
+every event file below runs/ and in the folders of --also. `--runs 1000` instead measures that many run
+folders of 1 to 5 files each, read in one process. `--write` puts the table into docs/speed-measured.md.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def value(tag: bytes, number: float, encoding: str) -> bytes:
 
 
 def write(file: Path, n_events: int, encoding: str, first_step: int = 0) -> None:
-    """An event file as a SummaryWriter leaves it: ten scalars a step."""
+    """An event file as a SummaryWriter writes it: ten scalars a step."""
     n_steps = n_events // len(TAGS)
     cells = np.random.default_rng(0).normal(2, 0.1, n_steps * len(TAGS)).astype("<f4").tobytes()
     around = [value(tag, MARK, encoding).split(struct.pack("<f", MARK)) for tag in TAGS]
@@ -98,7 +98,7 @@ def frames(payloads: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def leb128(number: int) -> bytes:
-    """A varint."""
+    """A number as a varint."""
     digits = b""
     while number >= 128:
         digits, number = digits + bytes([number & 127 | 128]), number >> 7
@@ -106,7 +106,7 @@ def leb128(number: int) -> bytes:
 
 
 class Cost(NamedTuple):
-    """What a process took, and the number of points that it read."""
+    """The time and memory of a process, and the number of points that it read."""
 
     wall_s: float
     cpu_s: float
@@ -116,8 +116,8 @@ class Cost(NamedTuple):
 
 
 def measured(*command: str) -> Cost:
-    """Runs Python with these arguments; it prints the points, and its peak in MiB (a client: of both sides)
-    or other numbers."""
+    """Runs Python with these arguments. It prints the number of points and its peak memory in MiB (for a
+    client, of both sides), or other numbers."""
     start = time.perf_counter()
     process = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE)
     assert process.stdout
@@ -132,7 +132,7 @@ def measured(*command: str) -> Cost:
 
 
 def best(*command: str) -> Cost:
-    """The fastest of three runs: any may be disturbed."""
+    """The fastest of three runs, because any of them may be disturbed."""
     return min(measured(*command) for _ in range(3))
 
 
@@ -152,7 +152,7 @@ def equal(file: Path) -> bool:
 
 
 def folder_of(root: Path, n_files: int) -> Path:
-    """A folder of small files that go on from each other, as a job that is restarted often leaves it."""
+    """A folder of small files that continue each other, as of a job that is often restarted."""
     folder = root / "many"
     folder.mkdir()
     for number in range(n_files):
@@ -207,7 +207,7 @@ def measure(n_events: int, n_files: int, root: Path) -> Iterator[str]:
 
 
 def rows(what: str, costs: dict[str, Cost]) -> Iterator[str]:
-    """A row a reader, with what chronicle is better by."""
+    """A row for each reader, with the factor by which chronicle is better."""
     ours = costs["chronicle"]
     for name, cost in costs.items():
         assert cost.points == ours.points, f"{name} reads {cost.points} points, chronicle {ours.points}"
@@ -227,7 +227,7 @@ def main() -> None:
     parser.add_argument(
         "--also", type=Path, nargs="*", default=[], help="folders with more event files to compare"
     )
-    parser.add_argument("--runs", type=count, default=0, help="run folders, which alone are measured then")
+    parser.add_argument("--runs", type=count, default=0, help="measure only this number of run folders")
     options = parser.parse_args()
     if options.runs:
         with tempfile.TemporaryDirectory() as folder:

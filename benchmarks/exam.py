@@ -2,7 +2,7 @@
 
     python -m benchmarks.exam NAME=DIR … [--write]
 
-Cases in a format that no reader knows yet count as failed in the first table and are left out of the second.
+Cases in a format without a reader count as failed in the first table, and are left out of the second one.
 """
 
 from __future__ import annotations

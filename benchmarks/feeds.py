@@ -1,10 +1,10 @@
-"""Checks the feeds of built sites by what others published: the W3C's validator, and a schema of JSON Feed.
+"""Checks the feeds of built sites with published tools: a validator of the W3C, a schema of JSON Feed.
 
     python -m benchmarks.feeds CHECKOUT SCHEMA SITE...
 
-CHECKOUT is a copy of github.com/w3c/feedvalidator; it needs lxml, html5lib and rdflib, which chronicle does
-not, so run it by an interpreter that has them and jsonschema. SCHEMA is schema-v1.1.json of the npm package
-jsonfeed-schema. Prints how often each kind of message came; errors fail.
+CHECKOUT is a copy of github.com/w3c/feedvalidator. It needs lxml, html5lib and rdflib, which chronicle does
+not need, so use an interpreter that has these and jsonschema. SCHEMA is schema-v1.1.json of the npm package
+jsonfeed-schema. The number of messages of each kind is printed; an error fails.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 
 
 def main(checkout: Path, schema: Path, sites: list[Path]) -> int:
-    """Returns 1 if any feed has an error; warnings (by RFC 4287: SHOULD) are shown and counted alone."""
+    """Returns 1 if any feed has an error. Warnings (RFC 4287: SHOULD) are shown and counted separately."""
     return int(atom(checkout, sites) + json_feeds(schema, sites) > 0)
 
 
 def json_feeds(schema: Path, sites: list[Path]) -> int:
-    """The number of errors of all JSON feeds."""
+    """The number of errors in all JSON feeds."""
     import jsonschema
 
     validator = jsonschema.Draft7Validator(json.loads(schema.read_bytes()))
@@ -38,7 +38,7 @@ def json_feeds(schema: Path, sites: list[Path]) -> int:
 
 
 def atom(checkout: Path, sites: list[Path]) -> int:
-    """The number of errors of all Atom feeds."""
+    """The number of errors in all Atom feeds."""
     sys.path.insert(0, str(checkout / "src"))
     import feedvalidator  # type: ignore[import-not-found]
     from feedvalidator import logging
@@ -65,10 +65,10 @@ if __name__ == "__main__":
     parser.add_argument("sites", type=Path, nargs="+", metavar="SITE")
     given = parser.parse_args()
     if not (given.checkout / "src" / "feedvalidator").is_dir():
-        parser.error(f"{given.checkout} is no checkout of feedvalidator: it has no src/feedvalidator")
+        parser.error(f"{given.checkout} is not a checkout of feedvalidator: it has no src/feedvalidator")
     if not given.schema.is_file():
-        parser.error(f"{given.schema} is no file. Remedy: schema-v1.1.json of jsonfeed-schema")
+        parser.error(f"{given.schema} is not a file. Remedy: name schema-v1.1.json of jsonfeed-schema")
     for folder in given.sites:
         if not (folder / "feed.xml").is_file():
-            parser.error(f"{folder} is no built site: it has no feed.xml. Remedy: chronicle build")
+            parser.error(f"{folder} is not a built site: it has no feed.xml. Remedy: run chronicle build")
     sys.exit(main(given.checkout, given.schema, given.sites))

@@ -1,10 +1,11 @@
-"""Figures of the specimens: CPU seconds a run and bytes, and of a long run against plain matplotlib.
+"""Draws the figures of the specimens, and those of a long run in comparison with plain matplotlib.
 
     python -m benchmarks.figures [--runs runs] [--points 1000000] [--rounds 3] [--write]
 
 Ours are what `chronicle build` writes, from the tracks to the bytes on disk, for both themes. Plain
-matplotlib draws the same curves of the long run with its defaults (which simplify paths) as a PNG a theme
-and width. CPU time; best round of the long run. `--write` puts the tables into docs/speed-measured.md.
+matplotlib draws the same curves of the long run with its defaults (which simplify paths), as a PNG for each
+theme and width. Measured is CPU time, for the long run the best round. `--write` puts the tables into
+docs/speed-measured.md.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def specimens(runs: Path, folder: Path) -> list[tuple[object, ...]]:
 
 
 def long_run(points: int) -> tuple[Timeline, Diagnosis]:
-    """Loss, gradient norm and learning rate, and a finding over half of the run: a zoom has all points."""
+    """Loss, gradient norm and learning rate, with a finding over half of the run, so that a zoom has all
+    points."""
     random = np.random.default_rng(0)
     steps = np.arange(points)
     loss = 2 + 2 * np.exp(-steps / (points / 5)) + random.normal(0, 0.03, points)
@@ -69,7 +71,7 @@ def long_run(points: int) -> tuple[Timeline, Diagnosis]:
 
 
 def plainly(timeline: Timeline, file: Path, width: float, heights: list[float]) -> None:
-    """Plain matplotlib: a panel a metric, all points."""
+    """Plain matplotlib: a panel for each metric, with all points."""
     with matplotlib.style.context("default"):
         figure = Figure(figsize=(width / 96, (sum(heights) + 130) / 96), dpi=DPI)
         FigureCanvasAgg(figure)
@@ -89,7 +91,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def compare(points: int, rounds: int, folder: Path) -> list[tuple[str, float, float]]:
-    """Name, seconds of plain matplotlib and of ours: a figure for two themes and two widths."""
+    """Name, seconds of plain matplotlib, and seconds of ours: a figure for two themes and two widths."""
     timeline, told = long_run(points)
 
     def ours(zoomed: bool) -> None:
@@ -116,7 +118,7 @@ def compare(points: int, rounds: int, folder: Path) -> list[tuple[str, float, fl
 
 
 def main() -> None:
-    """Measures and prints; writes on request."""
+    """Measures and prints the tables; writes them on request."""
     parser = arguments(__doc__)
     parser.add_argument("--runs", type=Path, default=Path(__file__).parent.parent / "runs")
     parser.add_argument("--points", type=count, default=1_000_000)

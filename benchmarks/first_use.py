@@ -1,9 +1,10 @@
-"""The first and the second use of chronicle on a fresh machine: what compiling costs whoever comes first.
+"""The first and the second use of chronicle on a new machine: what does compilation cost at the first use?
 
     python -m benchmarks.first_use [--points 10000,100000,1000000]
 
-Each log is judged by two processes, one after the other, with an empty cache of compiled code (an own
-NUMBA_CACHE_DIR): CPU seconds of each, and the first over the second, which shall be 1.5 at most.
+Each log is judged by two processes, one after the other, which begin with an empty cache of compiled code
+(NUMBA_CACHE_DIR). Printed are the CPU seconds of both, and the ratio of the first to the second, which should
+be at most 1.5.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from benchmarks.page import arguments, markdown
 
 
 def used_s(log: Path, cache: Path) -> float:
-    """CPU seconds of a process that classifies a log, its children among them."""
+    """CPU seconds of a process that classifies a log, including its children."""
     before = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     command = [sys.executable, "-m", "chronicle", "classify", str(log), "--json"]
     surroundings = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "OMP_NUM_THREADS": "1"}

@@ -1,11 +1,11 @@
-"""Coverage-guided fuzzing of the readers of binary formats: does any input make one crash, hang or swell?
+"""Coverage-guided fuzzing of the readers of binary formats: does an input make one crash, hang or swell?
 
     python -m benchmarks.fuzz [--seconds 60] [--only FORMAT] [--write]
 
 Needs atheris (`pip install atheris`, Linux). Each reader runs in a process of its own, beginning with the
-examples of tests/readers/examples. An input counts as a failure if reading raises anything but an error of
-the log, takes more than 10 s or 2 GB, or gives series whose columns differ in length. Inputs that fail are
-left in build/fuzz/FORMAT. `--write` puts the table into docs/speed-measured.md.
+examples of tests/readers/examples. An input is a failure if reading raises anything but an error of the log,
+takes more than 10 s or 2 GB, or gives series whose columns differ in length. Such inputs are kept in
+build/fuzz/FORMAT. `--write` puts the table into docs/speed-measured.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DONE = re.compile(r"#(\d+)\s+DONE\s+cov: (\d+)")
 
 
 def fuzz(folder: str, seconds: int) -> None:
-    """The process of one reader: never returns, libFuzzer ends it."""
+    """The process of one reader. It never returns, because libFuzzer ends it."""
     import atheris
 
     os.environ[DEBUG] = "1"  # a defect is to be raised, not contained
@@ -58,7 +58,7 @@ def fuzz(folder: str, seconds: int) -> None:
 
 
 def row(folder: str, seconds: int) -> tuple[str, ...]:
-    """Fuzzes one reader in a process of its own; its line of the table."""
+    """Fuzzes one reader in a process of its own. Returns its row of the table."""
     command = [sys.executable, "-m", "benchmarks.fuzz", "--seconds", str(seconds), "--inside", folder]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     done = _DONE.search(ran.stderr)
@@ -71,7 +71,7 @@ def row(folder: str, seconds: int) -> tuple[str, ...]:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--seconds", type=count, default=60, help="for each reader")
+    parser.add_argument("--seconds", type=count, default=60, help="seconds for each reader")
     parser.add_argument("--only", choices=BINARY)
     parser.add_argument("--inside", choices=BINARY, help=argparse.SUPPRESS)
     given = parser.parse_args()

@@ -1,11 +1,11 @@
-"""What strangers put into logs, as rows of `benchmarks.torture`: damage, secrets, texts that attack readers.
+"""What strangers may put into logs, as rows of `benchmarks.torture`: damage, secrets, attacks.
 
 - Damaged copies of every example of every format (tests/readers/damage.py): none may make a reader fail,
   hang, or give columns of different lengths.
 - A secret in every kind of input: each example that is text, each side file, each tracker, names of files,
   run.toml, notes. A build publishes none of them.
-- A run for each text that would do something as HTML, as Markdown or in a template, wherever a text may
-  stand: every page of the site is opened in a real Chromium, and nothing happens.
+- A run for each text that would have an effect as HTML, as Markdown or in a template, in every place of a
+  text: every page of the site is opened in a real Chromium, and nothing happens.
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ ACTIVE = (
 
 @dataclass
 class Tally:
-    """How often something was done, and what did not hold."""
+    """The number of trials, and the promises that were not kept."""
 
     done: int = 0
     broken: list[str] = field(default_factory=list)
 
     def holds(self, truth: object, what: str) -> None:
-        """Notes ``what`` unless it is so."""
+        """Records ``what`` if it is not true."""
         if not truth:
             self.broken.append(what)
 
@@ -103,7 +103,7 @@ def too_long(*_: object) -> None:
 
 
 def mutants(folder: Path, seeds: int) -> Tally:
-    """Damaged copies of every example, so many times as there are ``seeds``; counted for each format."""
+    """Damaged copies of every example, as many as there are ``seeds``, counted for each format."""
     tally, formats = Tally(), Counter[str]()
     signal.signal(signal.SIGALRM, too_long)
     for example in examples():
@@ -133,7 +133,7 @@ def mutants(folder: Path, seeds: int) -> Tally:
 
 
 def workspace(root: Path, *, plain: bool) -> Path:
-    """A new workspace without runs; its theme is a line if it is ``plain``."""
+    """A new workspace without runs. If it is ``plain``, its theme is one line."""
     command = [sys.executable, "-m", "chronicle", "init", str(root)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree(root / "runs")
@@ -153,7 +153,8 @@ def rows_of_csv(title: str = "loss") -> str:
 
 
 def planted_text(example: Path, rng: random.Random) -> bytes:
-    """An example that is text, with lines that hold secrets at its begin, within it and at its end."""
+    """An example that is text, with added lines that contain secrets, at its beginning, in its middle and at
+    its end."""
     lines = example.read_bytes().splitlines(keepends=True)
     said = [json.dumps({"config": SETTINGS}), SAID, FOUND, f"Traceback: {FOUND}", f"RuntimeError: {FOUND}"]
     if example.suffix not in (".jsonl", ".ndjson"):
@@ -165,7 +166,8 @@ def planted_text(example: Path, rng: random.Random) -> bytes:
 
 
 def planted(runs: Path, rng: random.Random, logs: Iterable[Path]) -> int:
-    """Makes a run for every kind of input, and for examples, with secrets in each; how many there are."""
+    """Makes a run for every kind of input and for examples, with secrets in each. Returns the number of
+    secrets."""
     for number, example in enumerate(logs):
         content = (EXAMPLES / example).read_bytes()
         if is_text(content):
@@ -230,7 +232,7 @@ def planted(runs: Path, rng: random.Random, logs: Iterable[Path]) -> int:
 
 
 def secrets(folder: Path, seed: int, logs: Iterable[Path]) -> Tally:
-    """Secrets in every kind of input, and what a build publishes of them."""
+    """Secrets in every kind of input, and those that a build publishes."""
     tally, root = Tally(), workspace(folder / "secrets", plain=True)
     (root / "chronicle.toml").write_text("[redact]\nidentities = true\n")
     tally.done = planted(root / "runs", random.Random(seed), logs)
@@ -250,7 +252,7 @@ def secrets(folder: Path, seed: int, logs: Iterable[Path]) -> Tally:
 
 
 def attacking(runs: Path, texts: list[str]) -> None:
-    """A run for each text: in names of files and metrics, lines, notes and settings."""
+    """A run for each text, which is in names of files and metrics, lines, notes and settings."""
     for number, text in enumerate(texts):
         place, line = runs / f"run-{number}", " ".join(text.split())
         place.mkdir()
@@ -269,12 +271,12 @@ def attacking(runs: Path, texts: list[str]) -> None:
 
 
 def plain(text: str) -> str:
-    """The text as TOML can hold it."""
+    """The text as TOML can contain it."""
     return "".join(sign for sign in text if sign.isprintable() or sign == "\n")
 
 
 def effects(page: playwright.Page, seen: list[str], address: str) -> Iterator[str]:
-    """What a page does beyond being read."""
+    """The effects of a page beyond showing text."""
     page.goto("about:blank")  # from one hash to another is no new page
     seen.clear()
     page.goto(address)
@@ -289,7 +291,7 @@ def effects(page: playwright.Page, seen: list[str], address: str) -> Iterator[st
 
 
 def browsed(folder: Path) -> Tally:
-    """Every page of a site of runs that attack, in a real Chromium."""
+    """Opens every page of a site of attacking runs in a real Chromium."""
     tally, root = Tally(), workspace(folder / "hostile", plain=False)
     attacking(root / "runs", [*HOSTILE, *MORE])
     command = [sys.executable, "-m", "chronicle", "build", "-q", "--jobs", "1"]
@@ -321,7 +323,7 @@ def browsed(folder: Path) -> Tally:
 
 
 def rows(folder: Path, seeds: int, seed: int) -> Mapping[str, Callable[[], Tally]]:
-    """The rows, by what is done."""
+    """The rows of the table by name."""
     folder.mkdir(exist_ok=True)
     return {
         "damaged copies of the examples of all formats read": lambda: mutants(folder, seeds),

@@ -1,8 +1,9 @@
-"""The size and shape of the source, and the walk of one log through it: `python -m benchmarks.house [LOG]`.
+"""The size and shape of the source, and the path of one log through it: `python -m benchmarks.house [LOG]`.
 
-It counts the package that Python would import (set PYTHONPATH to another checkout's src/ to measure that
-one), and then builds a site of one log in this process: which files of the package a build enters, how often
-one calls into another, and how often the log is opened. Counts, not times: the same on every machine.
+It counts the package that Python would import (set PYTHONPATH to the src/ of another checkout to measure that
+one). Then it builds a site of one log in this process: which files of the package are used, how often one
+calls another, and how often the log is opened. These are counts and not times, so they are the same on every
+machine.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ IMPORTED = "import sys; print(sum(m.startswith('chronicle.readers') for m in sys
 
 
 def shape(package: Path) -> dict[str, int]:
-    """Files, lines, names at the top, modules with one importer, and modules in circles."""
+    """Files, lines, top-level names, modules with one importer, and modules in circles."""
     files = sorted(package.rglob("*.py"))
     texts = [file.read_text("utf-8") for file in files]
     graph = grimp.build_graph("chronicle", exclude_type_checking_imports=True)
@@ -54,7 +55,7 @@ def shape(package: Path) -> dict[str, int]:
 
 
 def in_circles(graph: grimp.ImportGraph) -> set[str]:
-    """The modules that import themselves by way of others."""
+    """The modules that import themselves through others."""
     imports = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
     while leaves := {name for name, uses in imports.items() if not uses & imports.keys()}:
         imports = {name: uses for name, uses in imports.items() if name not in leaves}
@@ -64,7 +65,7 @@ def in_circles(graph: grimp.ImportGraph) -> set[str]:
 
 
 def walk(package: Path, log: Path, out: Path) -> dict[str, int]:
-    """What a build of one log enters, calls and opens."""
+    """What a build of one log uses, calls and opens."""
     entered, calls, opened = set[str](), Counter[tuple[str, str]](), 0
     root = str(package)
 

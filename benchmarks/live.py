@@ -1,10 +1,10 @@
-"""What a look at a live log costs: a run whose log grew by some lines, read on and read whole.
+"""The cost of an update of a live log: its run is continued, and read again completely.
 
     python -m benchmarks.live [--points 1000000] [--write]
 
-A log of each kind is read, and grows twice by as much as 1,000 points. Each time its run is made as
-`chronicle serve` makes it, in one process, with what was kept before; then once more from all of it. Both
-make the same entry. CPU time is that of the second look. `--write` puts the table into
+A log of each kind is read, and then grows twice by as much as 1,000 points. Each time its run is made as
+`chronicle serve` makes it, in one process, with what was kept before; then once more from the complete log.
+Both give the same entry. The CPU time is that of the second update. `--write` puts the table into
 docs/speed-measured.md.
 """
 
@@ -97,14 +97,14 @@ print(*(round(1000 * stage) for stage in stages), kept)
 
 
 def logs(root: Path, n_points: int) -> Iterator[Path]:
-    """A log of each kind with so many points."""
+    """A log of each kind with this number of points."""
     for name, write in WRITERS.items():
         write(root / name, n_points)
         yield root / name
 
 
 def row(log: Path, n_points: int) -> list[object]:
-    """What is measured of one log."""
+    """The measurements of one log."""
     size = log.stat().st_size
     with tempfile.TemporaryDirectory() as root:
         command = [sys.executable, "-c", CODE, str(log), root, str(size * 1000 // n_points)]
@@ -118,7 +118,7 @@ def row(log: Path, n_points: int) -> list[object]:
 def main() -> None:
     """The command."""
     parser = arguments(__doc__)
-    parser.add_argument("--points", type=count, default=1_000_000, help="points a log")
+    parser.add_argument("--points", type=count, default=1_000_000, help="points of each log")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
         rows = [row(log, options.points) for log in logs(Path(root), options.points)]

@@ -1,9 +1,9 @@
-"""Very many of one thing: attempts of a run, files that are no logs, columns of a table.
+"""Very large numbers: attempts of a run, files that are no logs, columns of a table.
 
     python -m benchmarks.many [--share 1.0] [--write]
 
-CPU time (the best of three) and memory of the whole command, so with the start of Python. `--share` makes
-that part of each. `--write` puts the table into docs/speed-measured.md.
+CPU time (the best of three) and memory of the whole command, including the start of Python. `--share` makes
+only this share of each. `--write` puts the table into docs/speed-measured.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ print(used.ru_utime + used.ru_stime, used.ru_maxrss)
 
 
 def attempts(folder: Path, number: int) -> None:
-    """A run of launches of 20 steps each, every one of which goes on where the one before ended."""
+    """A run of launches of 20 steps each, every one of which continues where the last one ended."""
     random = np.random.default_rng(0)
     for k in range(number):
         steps = np.arange(20 * k, 20 * k + 20)
@@ -42,7 +42,7 @@ def attempts(folder: Path, number: int) -> None:
 
 
 def no_logs(folder: Path, number: int) -> None:
-    """Notes, prose, settings, programs, data and bytes, a hundred to a folder."""
+    """Notes, prose, settings, programs, data and bytes, a hundred files in each folder."""
     random = np.random.default_rng(0)
     kinds: list[tuple[str, Callable[[int], bytes]]] = [
         ("note-{}.txt", lambda i: f"This is note number {i}.\nNothing to see here.\n".encode()),
@@ -77,7 +77,7 @@ CASES: dict[str, tuple[Callable[[Path, int], None], int, list[str], str]] = {
 
 
 def rows(share: float) -> Iterator[tuple[str, str, str, str]]:
-    """What each case costs, and what it should."""
+    """The cost of each case, and its goal."""
     for name, (make, number, words, goal) in CASES.items():
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / "run"
@@ -94,6 +94,6 @@ def rows(share: float) -> Iterator[tuple[str, str, str, str]]:
 
 if __name__ == "__main__":
     parser = arguments(__doc__)
-    parser.add_argument("--share", type=float, default=1.0, help="of the numbers that are asked for")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the full numbers")
     given = parser.parse_args()
     show("many", markdown(["", "CPU time", "goal", "memory"], rows(given.share)), given.write)

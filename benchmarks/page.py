@@ -1,4 +1,4 @@
-"""What the benchmarks share: their options, their tables, and how a table comes into the guide."""
+"""What the benchmarks share: their options, their tables, and how a table is written into the guide."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SPEED = Path(__file__).parent.parent / "docs" / "speed-measured.md"
 
 
 def arguments(doc: str | None) -> argparse.ArgumentParser:
-    """The parser of a benchmark: the first line of its docstring, and `--write`."""
+    """The parser of a benchmark, with the first line of its docstring and `--write`."""
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="put what is measured into the guide")
+    parser.add_argument("--write", action="store_true", help="write the results into the guide")
     return parser
 
 
@@ -30,7 +30,7 @@ def count(text: str) -> int:
 
 
 def of_runs(part: str, doc: str | None, measure: Callable[[int, Path], Iterable[Sequence[object]]]) -> None:
-    """A whole benchmark that measures a gallery of `--runs` runs, in a folder of its own."""
+    """Runs a whole benchmark that measures a gallery of `--runs` runs, in a folder of its own."""
     parser = arguments(doc)
     parser.add_argument("--runs", type=count, default=3000)
     given = parser.parse_args()
@@ -40,7 +40,7 @@ def of_runs(part: str, doc: str | None, measure: Callable[[int, Path], Iterable[
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[object]], text_columns: int = 1) -> str:
-    """A table; the first columns are text, the others numbers: None, NaN and Inf leave their cell empty."""
+    """A table. The first columns are text, the others numbers; None, NaN and infinity are empty cells."""
     rules = ["---"] * text_columns + ["---:"] * (len(head) - text_columns)
     return "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in (head, rules, *rows))
 
@@ -52,20 +52,21 @@ def _cell(value: object) -> str:
 
 
 def show(part: str, table: str, write: bool, page: Path = SPEED, given: str = "") -> None:
-    """Prints a table of `python -m benchmarks.PART GIVEN`, and puts it into the guide if asked to."""
+    """Prints a table of `python -m benchmarks.PART GIVEN`, and writes it into the guide if asked to."""
     print(table)
     if write:
         put(part, f"python -m benchmarks.{part} {given}".strip(), table, page)
 
 
 def put(part: str, command: str, table: str, page: Path = SPEED) -> None:
-    """Replaces what stands between ``<!-- part -->`` and ``<!-- end -->`` of a page, with day and machine."""
+    """Replaces the text between ``<!-- part -->`` and ``<!-- end -->`` of a page, and adds the date and the
+    machine."""
     machine = f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
     replace(part, f"\n`{command}`, {time.strftime('%Y-%m-%d')}, {machine}.\n\n{table}\n\n", page)
 
 
 def replace(part: str, text: str, page: Path) -> None:
-    """Replaces what stands between ``<!-- part -->`` and ``<!-- end -->`` of a page."""
+    """Replaces the text between ``<!-- part -->`` and ``<!-- end -->`` of a page."""
     old = page.read_text("utf-8")
     place = re.search(rf"(<!-- {re.escape(part)} -->\n)(.*?)(<!-- end -->)", old, re.S)
     if place is None:

@@ -1,4 +1,4 @@
-"""Pictures of the guide by plain matplotlib, in the colours of the product; lengths are CSS pixels."""
+"""Pictures of the guide, drawn by plain matplotlib in the colours of the product. Lengths are CSS pixels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pt(css_px: float) -> float:
 
 
 def sheet(width: float, height: float) -> Figure:
-    """An empty figure, without pyplot: nothing of it outlives its caller."""
+    """An empty figure, without pyplot, which would keep it."""
     figure = Figure(figsize=(width / 96, height / 96), dpi=DPI)
     FigureCanvasAgg(figure)
     return figure
@@ -31,7 +31,7 @@ def sheet(width: float, height: float) -> Figure:
 
 @contextmanager
 def theme() -> Iterator[None]:
-    """The style of a picture, whatever matplotlibrc the user has."""
+    """The style of a picture, independent of the matplotlibrc of the user."""
     settings: dict[str, object] = {
         "figure.facecolor": LIGHT["page"],
         "font.family": FONT,

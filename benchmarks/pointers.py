@@ -281,7 +281,7 @@ def main() -> None:
         text = report(logs, given.part, given.round)
     print(text)
     if missing:
-        print(f"{len(missing)} logs could not be had:\n" + "\n".join(missing))
+        print(f"{len(missing)} logs are missing:\n" + "\n".join(missing))
     if given.write and given.part == "open" and given.round is None:
         replace("results", f"\n{text}\n\n", PAGE)
 

@@ -1,10 +1,10 @@
-"""How long a reader waits at 3,000 runs: Browse until it answers, and the search until its first result.
+"""How long does a reader wait at 3,000 runs? Browse until it responds, and the search until its first result.
 
     python -m benchmarks.reading [--runs 3000] [--write]
 
-A Chromium opens the pages from disk, each time in a new context, so that nothing is in its cache; the
-table gives the median of five. Browse is ready when its cards and filters are there; then a filter is
-ticked and words are typed. A search begins when somebody asks: it loads its scripts first.
+A Chromium opens the pages from disk, each time in a new context with an empty cache; the table gives the
+median of five. Browse is ready when its cards and filters are shown; then a filter is ticked and words are
+typed. A search first loads its scripts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.page import of_runs
 from chronicle.model import Fact
-from chronicle.pages import guide_js, load_gallery, search_js
+from chronicle.pages import guide_js, search_js
+from chronicle.pages.gallery import load_gallery
 from chronicle.pages.lists import entries_js
 from chronicle.workspace.folders import shipped_file
 
@@ -44,7 +45,7 @@ ASK = """async words => {
 
 
 def make(root: Path, runs: int) -> None:
-    """Browse and the search of an archive of ``runs`` entries, each with facts to filter by."""
+    """Browse and the search of an archive of ``runs`` entries, each with facts as filters."""
     from tests.pages.samples import many, site  # the entries of the tests
 
     facts = [("model", "model-{}", 9), ("owner", "owner {}", 37), ("learning rate", "{}e-5", 400)]
@@ -64,7 +65,7 @@ def make(root: Path, runs: int) -> None:
 
 
 def waits(page: Page) -> list[float]:
-    """Milliseconds of each thing that is measured, on a page just opened."""
+    """Milliseconds of each measured action, on a page that was just opened."""
     ready = page.evaluate(READY)
     filters = [".ch-facets input", ""], ["#browse input[type=search]", "run 12"]
     acted = [page.evaluate(ACT, one) for one in filters]

@@ -1,11 +1,11 @@
-"""Does time stay linear, and is memory bounded by the largest run? From 1e6 points to 1e8.
+"""Is the time linear, and the memory bounded by the largest run? From 1e6 points to 1e8.
 
     python -m benchmarks.scale [--points 1000000] [--runs 1 10 100] [--files 1 10] [--write]
 
 Event files of ten tags, four of which are judged. First many runs (links to one file, which is on disk once),
-then one run of many files that go on from each other. Each run goes through all that `chronicle build` does
-with it, one run after the other in one process: it is read, stitched and classified, drawn, and its entry and
-data are written. `--write` puts the table into docs/speed-measured.md.
+then one run of many files that continue each other. Each run goes through all stages of `chronicle build`,
+one run after the other in one process: it is read, stitched, classified and drawn, and its entry and data are
+written. `--write` puts the table into docs/speed-measured.md.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def one_run(root: Path, n_files: int, n_points: int) -> Path:
 
 
 def row(what: str, folder: Path, root: Path, above: float) -> tuple[float, list[str]]:
-    """CPU seconds of a million points, and the row: what a process takes that builds all in the folder."""
+    """CPU seconds of a million points, and the row: the cost of a process that builds everything in the
+    folder."""
     entry = root / "entry"
     entry.mkdir()
     cost = measured("-c", CODE, str(folder), str(entry))
@@ -103,7 +104,7 @@ def measure(n_points: int, runs: list[int], files: list[int]) -> Iterator[list[s
 def main() -> None:
     """The command."""
     parser = arguments(__doc__)
-    parser.add_argument("--points", type=count, default=1_000_000, help="points a file")
+    parser.add_argument("--points", type=count, default=1_000_000, help="points of each file")
     parser.add_argument("--runs", type=count, nargs="+", default=[1, 10, 100])
     parser.add_argument("--files", type=count, nargs="+", default=[1, 10])
     options = parser.parse_args()

@@ -1,11 +1,11 @@
-"""A site of many runs: what one changed run costs, what nothing changed costs, and what all of it costs.
+"""A site of many runs: the cost of a build after one run changed, after nothing changed, and from nothing.
 
     python -m benchmarks.site [--runs 3000] [--write]
 
-Distinct logs are made, read, classified and drawn once each; the other runs are copies of them, with their
-entries in the store, so that what is timed is the reduce step: all entries to all pages to the site. The site
-after one changed run is compared, file by file, with one that a build makes which knows of none before.
-`--write` puts the table into docs/speed-measured.md.
+Distinct logs are made, read, classified and drawn once each. The other runs are copies of them, with their
+entries in the store, so that only the reduce step is measured: from all entries to all pages to the site. The
+site after one changed run is compared, file by file, with that of a build without any previous one. `--write`
+puts the table into docs/speed-measured.md.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ print(used.ru_utime + used.ru_stime, time.perf_counter() - start, used.ru_maxrss
 
 
 def log(file: Path, seed: int) -> None:
-    """A short healthy log with a gradient norm; every third one has a spike."""
+    """A short healthy log with a gradient norm; every third log has a spike."""
     random = np.random.default_rng(seed)
     steps = np.arange(10, 6010, 10)
     loss = 1.8 + 4 * steps**-0.35 + random.normal(0, 0.01, len(steps))
@@ -54,7 +54,7 @@ def chronicle(work: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 class Cost(NamedTuple):
-    """CPU and wall time of a command with all that it starts, and the memory of its largest process."""
+    """CPU and wall time of a command with all its children, and the memory of its largest process."""
 
     cpu_s: float
     wall_s: float
@@ -65,7 +65,7 @@ class Cost(NamedTuple):
 
 
 def cost(command: list[str], work: Path) -> Cost:
-    """What a command takes, told by a process that starts nothing else."""
+    """The cost of a command, measured in a process that starts nothing else."""
     printed = subprocess.run(
         [sys.executable, "-c", COST, *command], cwd=work, capture_output=True, text=True, check=True
     )
@@ -78,7 +78,8 @@ def build(work: Path, *options: str) -> Cost:
 
 
 def copy_runs(work: Path, number: int) -> None:
-    """``number`` runs in all: each copy has its own id, and in the store the entry of its original."""
+    """Copies runs until there are ``number``. Each copy has its own id, and in the store the entry of its
+    original."""
     workspace = Workspace.find(work)
     assert workspace
     for i in range(DISTINCT, number):

@@ -1,8 +1,8 @@
-"""A run of many attempts: does the time of stitching and judging grow with them, or with the pairs of them?
+"""A run of many attempts: does the time grow with their number, or with the number of their pairs?
 
     python -m benchmarks.stitch [--attempts 100 1000] [--points 1000] [--write]
 
-CPU time of `stitch` and of `classify` for the histories that a run of many logs may have, the best of three.
+CPU time of `stitch` and of `classify` for the histories that a run of many logs may have; the best of three.
 The goal is 8 s for both at 5,000 attempts. `--write` puts the table into docs/speed-measured.md.
 """
 
@@ -30,7 +30,7 @@ HISTORIES: dict[str, Callable[[int], tuple[float, float]]] = {
 
 
 def attempts(history: str, number: int, points: int) -> Iterator[Attempt]:
-    """Logs of one loss each, a second a step."""
+    """Logs of one loss each, with one second between steps."""
     rng = np.random.default_rng(0)
     for k in range(number):
         first, launched = HISTORIES[history](k)
@@ -41,7 +41,7 @@ def attempts(history: str, number: int, points: int) -> Iterator[Attempt]:
 
 
 def seconds(history: str, number: int, points: int) -> str:
-    """CPU time of stitching and of judging, the best of three."""
+    """CPU time of stitching and of judging; the best of three."""
     spent = []
     for _ in range(3):
         made, start = list(attempts(history, number, points)), time.process_time()
@@ -55,7 +55,7 @@ def main() -> None:
     """The command."""
     parser = arguments(__doc__)
     parser.add_argument("--attempts", type=count, nargs="+", default=[100, 1000])
-    parser.add_argument("--points", type=count, default=1000, help="points of an attempt")
+    parser.add_argument("--points", type=count, default=1000, help="points of each attempt")
     options = parser.parse_args()
     head = ("", *(f"{number:,} attempts of {options.points:,} points" for number in options.attempts))
     rows = [(name, *(seconds(name, n, options.points) for n in options.attempts)) for name in HISTORIES]

@@ -1,11 +1,11 @@
-"""Reading tables: chronicle against pandas, polars, pyarrow and orjson, as processes and within one.
+"""Reads tables with chronicle, pandas, polars, pyarrow and orjson, in new processes and within one.
 
     python -m benchmarks.tables [--sizes 1 15 22 200] [--write]
 
-CSV and JSON lines of ten columns in every row, and, for the largest size, of a hundred of which a row has a
-few. Each reader runs in fresh interpreters; the time of the first read is that of a process (imports and
-all), the time of the second that of reading alone. Values are held against `float`, bit for bit. orjson
-makes no columns: it is what parsing the lines costs at least.
+CSV and JSON lines with ten columns in every row, and for the largest size also with a hundred columns of
+which each row has a few. Each reader runs in new interpreters. The time of the first read includes the
+process with all imports; the time of the second is that of reading alone. Values are compared with `float`
+bit for bit. orjson makes no columns; its time is the least that parsing the lines costs.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def write(file: Path, n_rows: int, *, sparse: bool) -> None:
 
 
 def equal(file: Path, n_rows: int, *, sparse: bool) -> bool:
-    """Whether what is read is what was written, bit for bit."""
+    """Whether the values that are read are those that were written, bit for bit."""
     points: dict[str, list[tuple[int, float]]] = {}
     for row in rows(n_rows, sparse=sparse):
         for name, value in row.items():
@@ -92,10 +92,8 @@ def equal(file: Path, n_rows: int, *, sparse: bool) -> bool:
 
 
 def measured(reader: str, file: Path) -> list[float]:
-    """Wall and CPU s of a process with one read, then of a second read, and peak MiB; the best of some.
-
-    Byte-code is kept beside the file, as it is kept of a package that is installed.
-    """
+    """Wall and CPU seconds of a process with one read, then of a second read, and peak MiB; the best of some.
+    Bytecode is kept beside the file, as for an installed package."""
     imports, calls = READERS[reader]
     code = CODE.format(imports=imports, read=calls[file.suffix[1:]].format(str(file)))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -1,16 +1,16 @@
-"""What chronicle promises when it is killed, refused or hurried: does it hold? docs/trust.md says what.
+"""Does chronicle keep its promises (docs/trust.md) if it is killed, refused, or disturbed?
 
     python -m benchmarks.torture [--kills 200] [--seed 1] [--only WORDS] [--write]
 
-The real commands work on a workspace of a few runs, one of them packed, and on one as users have it, of which
-one run changes. They are killed (the whole process group, or the command alone) at random moments and at each
-of their file operations in turn; operations are refused as by a full disk, and by disks that are full or
-read-only, by limits of files and without permission; builds run at once and while a log grows. After each,
-the site must be yesterday's or today's, whole; nothing may be left running or in the temporary folder; and
-the next build must give the bytes of one that nothing disturbed. What strangers put into logs is the part of
-benchmarks/hostile.py. Disks are mounted where this user may do
-that. Each row is kept in build/torture.json as soon as it is done: `--only` does some again, and `--write`
-puts all of them into docs/trust-measured.md.
+The real commands work on a workspace of a few runs, one of which is packed, and on a typical one of which one
+run changes. They are killed (the whole process group, or only the command) at random moments and at each of
+their file operations. Operations are refused as by a full disk, by disks that are full or read-only, by
+limits of file sizes, and by missing permissions. Builds run at the same time, and while a log grows. After
+each disturbance the site must be complete, either the old or the new one; no process and no temporary file
+may be left; and the next build must give the same bytes as one without disturbance. benchmarks/hostile.py
+covers what strangers put into logs. Disks are mounted if this user may do so. Each row is stored in
+build/torture.json as soon as it is complete: `--only` repeats some rows, and `--write` puts all of them into
+docs/trust-measured.md.
 """
 
 from __future__ import annotations
@@ -82,11 +82,9 @@ finally:
 
 
 class Torture:
-    """A workspace of ``n_runs`` runs below ``folder``, and the commands that work on it.
-
-    Unless it is ``as_users_have_it``, with the theme of `chronicle init` and one run that changes, its theme
-    is a line and all runs change.
-    """
+    """A workspace of ``n_runs`` runs below ``folder``, and the commands that work on it. If it is
+    ``as_users_have_it``, it has the theme of `chronicle init` and one run that changes; otherwise its theme
+    is one line and all runs change."""
 
     def __init__(self, folder: Path, n_runs: int = 5, *, as_users_have_it: bool = False) -> None:
         self.work, self.temporary, self.logs = folder / "work", folder / "temporary", folder / "logs"
@@ -124,7 +122,8 @@ class Torture:
         return [sys.executable, "-m", "chronicle"]
 
     def start(self, *arguments: str, dying: tuple[int, int] | None = None) -> subprocess.Popen[str]:
-        """A command in a process group of its own; ``dying``: at which operation it dies, and how."""
+        """Starts a command in a process group of its own. ``dying`` is the operation at which it dies, and
+        how."""
         command = [*self._python(), *arguments]
         if dying:
             command = [sys.executable, "-c", DYING, *map(str, dying), *arguments]
@@ -132,19 +131,19 @@ class Torture:
         return subprocess.Popen(command, cwd=self.work, env=self.environment, start_new_session=True, **pipes)
 
     def run(self, *arguments: str, dying: tuple[int, int] | None = None) -> tuple[int, str]:
-        """A command to its end, which is when nobody holds its output open any more; code and output."""
+        """Runs a command until no process holds its output open any more. Returns code and output."""
         with self.start(*arguments, dying=dying) as process:
             assert process.stdout
             said = process.stdout.read()
         return process.returncode, said
 
     def operations(self, *arguments: str) -> int:
-        """How many operations change files when a command runs undisturbed."""
+        """The number of file operations of a command that is not disturbed."""
         _, said = self.run(*arguments, dying=(0, 0))
         return int(said.split("operations ")[1])
 
     def operations_of_a_build(self) -> int:
-        """The same of a build that has work; counted once."""
+        """The same for a build with changed runs; counted once."""
         if not self.n_of_a_build:
             self.run("build", "-q", "--jobs", "1")
             self.turn()
@@ -152,11 +151,11 @@ class Torture:
         return self.n_of_a_build
 
     def site(self) -> dict[str, str]:
-        """The files of the site and their hashes."""
+        """The files of the site, with their hashes."""
         return tree(self.work / "build" / "site")
 
     def rebuilt(self) -> dict[str, str]:
-        """The site that a build from nothing gives, of the same logs, in a place of its own."""
+        """The site that a build from nothing gives for the same logs, in a folder of its own."""
         build, aside = self.work / "build", self.work.with_name("aside")
         if build.exists():
             build.rename(aside)
@@ -169,7 +168,7 @@ class Torture:
         return site
 
     def settled(self, tally: Tally, before: dict[str, str], after: dict[str, str], what: str) -> None:
-        """Looks at all that must hold once a build was disturbed, and builds."""
+        """Checks everything that must be true after a disturbed build, and builds again."""
         now = self.site()
         tally.holds(now in (before, after), f"{what}: the site is neither yesterday's nor today's")
         code, said = self.run("build", "-q")
@@ -204,24 +203,24 @@ def log(seed: int, points: int = 300) -> str:
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """The files below a folder, and their hashes."""
+    """The files below a folder, with their hashes."""
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     return {str(f.relative_to(folder)): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
 
 
 def written(folder: Path) -> dict[str, str]:
-    """The same without empty files: a note that is killed before it writes leaves notes.md empty."""
+    """The same without empty files, because a note that was killed too early leaves an empty notes.md."""
     nothing = hashlib.sha256().hexdigest()
     return {path: content for path, content in tree(folder).items() if content != nothing}
 
 
 def spread_over(n: int, most: int) -> list[int]:
-    """At most ``most`` of the numbers 1 … n, evenly."""
+    """At most ``most`` of the numbers 1 … n, evenly spaced."""
     return sorted({1 + round(i * (n - 1) / max(1, most - 1)) for i in range(most)} if n else [])
 
 
 def kills_by_operation(torture: Torture, most: int) -> Tally:
-    """A build that dies at an operation on files, for up to ``most`` of these."""
+    """A build that is killed at a file operation, for up to ``most`` of these."""
     tally = Tally()
     n = torture.operations_of_a_build()
     for number, at in enumerate(spread_over(n, most)):
@@ -234,7 +233,8 @@ def kills_by_operation(torture: Torture, most: int) -> Tally:
 
 
 def killed(torture: Torture, *arguments: str, after_s: float, kill: int, group: bool = True) -> str:
-    """What a command says that is killed so many seconds after it began; all who held its output are gone."""
+    """The output of a command that is killed so many seconds after its start, when all processes that hold
+    its output have ended."""
     with torture.start(*arguments) as process:
         time.sleep(after_s)
         (os.killpg if group else os.kill)(process.pid, kill)
@@ -243,14 +243,14 @@ def killed(torture: Torture, *arguments: str, after_s: float, kill: int, group: 
 
 
 def lasting_s(command: Callable[[], object]) -> float:
-    """How long it takes."""
+    """The duration of a command in seconds."""
     begun = time.perf_counter()
     command()
     return time.perf_counter() - begun
 
 
 def kills_by_time(torture: Torture, kills: int, rng: random.Random) -> Tally:
-    """Builds that are killed at random moments, with their process group or alone, by each signal."""
+    """Builds that are killed at random moments by each signal, with their process group or alone."""
     tally = Tally()
     torture.run("build", "-q")
     torture.turn()
@@ -279,7 +279,7 @@ Death = Callable[..., object]  # runs a command that does not end well
 
 
 def deaths(torture: Torture, command: Sequence[str], most: int, rng: random.Random | None) -> Iterator[Death]:
-    """Ways to die for a command: at random moments, or without ``rng`` at an operation; by two signals."""
+    """Ways to kill a command: at random moments, or without ``rng`` at an operation; by two signals."""
     if rng:
         lasts_s = lasting_s(lambda: torture.run(*command))
         for number in range(most):
@@ -290,7 +290,7 @@ def deaths(torture: Torture, command: Sequence[str], most: int, rng: random.Rand
 
 
 def killed_adds(torture: Torture, most: int, rng: random.Random | None = None) -> Tally:
-    """`add` that is killed: all of it is there, or nothing; the retry works."""
+    """`add` is killed: the run exists completely or not at all, and a second attempt succeeds."""
     tally, runs = Tally(), torture.work / "runs"
     add = ("add", str(torture.logs / "more"), "--name", "more", "--fact", "project=x")
     there = runs / "more"
@@ -316,7 +316,7 @@ def killed_adds(torture: Torture, most: int, rng: random.Random | None = None) -
 
 
 def killed_notes(torture: Torture, most: int, rng: random.Random | None = None) -> Tally:
-    """`note` that is killed: the whole line is there, or nothing of it."""
+    """`note` is killed: the line exists completely or not at all."""
     tally, notes = Tally(), sorted((torture.work / "runs").iterdir())[-1] / "notes.md"
     torture.run("note", notes.parent.name, "first")
     for die in deaths(torture, ("note", notes.parent.name, "first"), most, rng):
@@ -330,7 +330,8 @@ def killed_notes(torture: Torture, most: int, rng: random.Random | None = None) 
 
 
 def refusals(torture: Torture, most: int, kinds: Iterable[str] = REFUSALS) -> Tally:
-    """Operations that the system refuses: one line with a remedy, the site whole, the next build as ever."""
+    """Operations that the system refuses: there is one line with a remedy, the site is complete, and the next
+    build is as usual."""
     tally = Tally()
     n = torture.operations_of_a_build()
     for kind, at in ((kind, at) for at in spread_over(n, most) for kind in kinds):
@@ -347,7 +348,7 @@ def refusals(torture: Torture, most: int, kinds: Iterable[str] = REFUSALS) -> Ta
 
 @contextmanager
 def disk(place: Path, size_kb: int) -> Iterator[bool]:
-    """A disk of its own at ``place``; false where this user may not mount one."""
+    """Mounts a disk at ``place``; false if this user may not mount one."""
     place.mkdir(exist_ok=True)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size_kb}k", "tmpfs", place]
     mounted = not subprocess.run(mount, stderr=subprocess.DEVNULL).returncode
@@ -359,10 +360,8 @@ def disk(place: Path, size_kb: int) -> Iterator[bool]:
 
 
 def refused(tally: Tally, torture: Torture, work: Path, what: str, **how: object) -> bool:
-    """Three commands in the folder ``work``: each works, or says why not in one line and changes nothing.
-
-    Whether one was refused.
-    """
+    """Runs three commands in the folder ``work``: each succeeds, or prints one line with the reason and
+    changes nothing. Returns whether one was refused."""
     runs = work / "runs"
     more, last = str(torture.logs / "more"), sorted(runs.iterdir())[-1].name
     # A limit would cut what Python keeps of its modules, too, and no command could start any more.
@@ -386,7 +385,7 @@ def refused(tally: Tally, torture: Torture, work: Path, what: str, **how: object
 
 
 def small_disks(torture: Torture) -> Tally:
-    """Disks of growing size, until there is room for all; then one that cannot be written."""
+    """Disks of growing size, until there is room for everything; then one that cannot be written."""
     tally, place = Tally(), torture.work.with_name("disk")
     without_build = shutil.ignore_patterns("build")
     last = True
@@ -408,7 +407,7 @@ def small_disks(torture: Torture) -> Tally:
 def limits(
     torture: Torture, sizes: Iterable[int] = (0, 1_000, 4_000, 16_000, 64_000, 256_000, 10**8)
 ) -> Tally:
-    """No file may become larger than a limit; then nothing may be written by the rights of its folder."""
+    """No file may become larger than a limit; then the permissions of the folder allow no writing."""
     tally, place = Tally(), torture.work.with_name("limited")
     shutil.copytree(torture.work, place, ignore=shutil.ignore_patterns("build"))
     for size in sizes:
@@ -434,7 +433,7 @@ def limits(
 
 
 def at_once(torture: Torture, rounds: int, builds: int = 4) -> Tally:
-    """Builds of one workspace at once: all end well, and the site is that of one."""
+    """Builds of one workspace at the same time: all succeed, and the site is that of a single build."""
     tally = Tally()
     for _ in range(rounds):
         _, after = torture.turn()
@@ -450,7 +449,7 @@ def at_once(torture: Torture, rounds: int, builds: int = 4) -> Tally:
 
 
 def growing(torture: Torture, builds: int) -> Tally:
-    """Builds while rows are added to a log: once that ends, the next one shows all of it."""
+    """Builds while rows are added to a log. After that, the next build shows all of them."""
     tally, file = Tally(), torture.work / "runs" / "run-1" / "log.csv"
     before = file.read_bytes()
     writer = "import sys\nfor n in range(10**9):\n  open(sys.argv[1], 'a').write(f'{301 + n},2.0\\n')\n"
@@ -472,7 +471,7 @@ def growing(torture: Torture, builds: int) -> Tally:
 
 
 def rows(folder: Path, kills: int, seed: int) -> dict[str, Callable[[], Tally]]:
-    """What is done to chronicle, one row of the table each."""
+    """The disturbances, one for each row of the table."""
     few, rng = max(2, kills // 10), random.Random(seed)
     place, users = Torture(folder / "plain"), Torture(folder / "users", 12, as_users_have_it=True)
     by_users = "builds of one run of twelve, as users have them, killed at random moments"
@@ -496,16 +495,18 @@ def rows(folder: Path, kills: int, seed: int) -> dict[str, Callable[[], Tally]]:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--kills", type=count, default=200, help="of each kind, at random moments")
+    parser.add_argument(
+        "--kills", type=count, default=200, help="number of kills of each kind at random moments"
+    )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="rows that these words stand in")
+    parser.add_argument("--only", default="", help="only rows whose name contains these words")
     options = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
     done = json.loads(DONE.read_text()) if DONE.exists() else {}
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:
         every = rows(Path(folder), options.kills, options.seed)
         if not any(options.only in what for what in every):
-            parser.error(f"--only: no row has {options.only!r} in it. Rows: {'; '.join(every)}")
+            parser.error(f"--only: no row contains {options.only!r}. Rows: {'; '.join(every)}")
         for what, do in every.items():
             if options.only not in what:
                 continue

@@ -1,10 +1,10 @@
-"""A run with rollbacks as three tools keep it: TensorBoard (the real package), W&B (its rule), chronicle.
+"""A run with rollbacks as three tools keep it: TensorBoard, W&B (by its documented rule), and chronicle.
 
     python -m benchmarks.trackers [--run runs/lab-repeat-data] [--metric train/loss] [--write]
 
-TensorBoard's points come out of its own EventAccumulator: once over the event files in one folder as they
-are, once with the record that a writer leaves when it is told where it resumes (`purge_step`). W&B is not
-installed and needs its service; its documented rule is applied: a step that does not grow is ignored.
+The points of TensorBoard come from its own EventAccumulator: once from the event files in one folder as they
+are, and once with the record that a writer leaves if it is told where it resumes (`purge_step`). W&B needs
+its service and is not run; its documented rule is applied: a step that does not increase is ignored.
 `--write` puts the picture into docs/pictures and the table into docs/trackers.md.
 """
 
@@ -35,16 +35,14 @@ Points = tuple[Steps, Floats]
 
 
 def as_logged(timeline: Timeline, metric: str) -> Points:
-    """Every point in the order it was written."""
+    """Every point in the order in which it was written."""
     track = timeline.series[metric]
     return track.steps, track.values
 
 
 def tensorboard(files: Sequence[Path], metric: str, purge_steps: Sequence[int] = ()) -> Points:
-    """What EventAccumulator keeps of event files in one folder.
-
-    ``purge_steps``: the step from which each file but the first resumed; without them a writer says nothing.
-    """
+    """What EventAccumulator keeps of event files in one folder. ``purge_steps`` are the steps from which each
+    file but the first resumed; without them a writer records nothing."""
     with tempfile.TemporaryDirectory() as folder:
         for k, file in enumerate(files):
             writer = EventFileWriter(folder, filename_suffix=f".{k}")
@@ -60,14 +58,15 @@ def tensorboard(files: Sequence[Path], metric: str, purge_steps: Sequence[int] =
 
 
 def wandb(steps: Steps, values: Floats) -> Points:
-    """What a resumed W&B run records: nothing that is not beyond the highest step so far."""
+    """What a resumed W&B run records: only points beyond the highest step so far."""
     before = np.maximum.accumulate(np.concatenate([[np.iinfo(np.int64).min], steps[:-1]]))
     kept = steps > before
     return steps[kept], values[kept]
 
 
 def overtaken(timeline: Timeline, metric: str, points: Points) -> tuple[int, int]:
-    """Of the points kept: how many were overtaken, and how many points of the live course are missing."""
+    """Of the points that are kept: how many were overtaken, and how many points of the live course are
+    missing."""
     true = dict(zip(*(column.tolist() for column in live(timeline.series[metric])), strict=True))
     kept = zip(points[0].tolist(), points[1].tolist(), strict=True)
     alive = [s in true and bool(np.isclose(true[s], v, rtol=1e-5)) for s, v in kept]
@@ -75,7 +74,7 @@ def overtaken(timeline: Timeline, metric: str, points: Points) -> tuple[int, int
 
 
 def table(timeline: Timeline, metric: str, kept: dict[str, Points]) -> str:
-    """One row a tool."""
+    """One row for each tool."""
     rows = []
     for tool, points in kept.items():
         dead, lost = overtaken(timeline, metric, points)
@@ -114,7 +113,7 @@ def picture(timeline: Timeline, metric: str, kept: dict[str, Points], file: Path
 
 
 def main() -> None:
-    """Reads the run three ways, prints the table, and writes it with the picture if asked to."""
+    """Reads the run in three ways, prints the table, and writes it with the picture if asked to."""
     parser = arguments(__doc__)
     parser.add_argument("--run", type=Path, default=DOCS.parent / "runs" / "lab-repeat-data")
     parser.add_argument("--metric", default="train/loss")

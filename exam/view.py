@@ -313,7 +313,7 @@ def expression(text: str) -> str:
     try:
         re.compile(text)
     except re.error as err:
-        raise argparse.ArgumentTypeError(f"{text} is no regular expression: {err}") from err
+        raise argparse.ArgumentTypeError(f"{text} is not a regular expression: {err}") from err
     return text
 
 

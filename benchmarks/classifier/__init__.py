@@ -1,1 +1,1 @@
-"""How well the classifier sees, on generated curves, known trainings and labelled runs: see __main__.py."""
+"""How well the classifier works on generated curves, known trainings and labelled runs: see __main__.py."""

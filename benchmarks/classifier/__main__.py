@@ -1,10 +1,10 @@
-"""One command that measures the classifier.
+"""Measures the classifier with one command.
 
     python -m benchmarks.classifier [--quick] [--parts events,context,…] [--seed 0] [--write]
 
-Generated curves, the specimens in runs/, and the trainings of the lab where they were grown. Other labelled
-runs only where they are asked for with --exam NAME=DIR: each look at a public set is logged by hand in
-docs/classifier.md, because a rule that is changed after a look is no longer judged by it.
+It uses generated curves, the specimens in runs/, and the trainings of the lab if they were grown. Other
+labelled runs are used only if --exam NAME=DIR names them. Each look at a public set is recorded by hand in
+docs/classifier.md, because a rule that was changed after a look can no longer be judged by that set.
 """
 
 from __future__ import annotations
@@ -57,16 +57,15 @@ def event_sections(rows: list[Judged], calm: list[Judged]) -> Iterator[Section]:
 
 
 def missed(result: CaseResult) -> str:
-    """One line on a case that was not passed."""
+    """One line about a case that was not passed."""
     lacks, wrong = ", ".join(result.missing), ", ".join(result.forbidden)
     return f"- `{result.id}`: {result.verdict} for {result.want}; missing: {lacks}; wrong: {wrong}"
 
 
 def folder_section(exam: list[str]) -> str:
-    """The tables of labelled runs on disk by source; of specimens and of ``exam`` also without each source.
-
-    Trainings that are held back show their totals only: whoever knows which failed would mend those.
-    """
+    """The tables of labelled runs on disk by source; for specimens and ``exam`` also without each source. Of
+    trainings that are held back only totals are shown, because rules would otherwise be fitted to the
+    failures."""
     parts = []
     for name, folder in folders.known(exam).items():
         groups = folders.scored(folder)
@@ -80,12 +79,12 @@ def folder_section(exam: list[str]) -> str:
 
 
 def failed(results: Iterable[CaseResult]) -> list[str]:
-    """One line a case that was not passed."""
+    """One line for each case that was not passed."""
     return [missed(r) for r in results if not r.passed] or ["- none"]
 
 
 def sections(options: argparse.Namespace) -> Iterator[Section]:
-    """Every table that was asked for, as it is ready; the figure of events goes into the guide."""
+    """Every requested table, as soon as it is ready. The figure of events is written into the guide."""
     parts, seed, quick = options.parts.split(","), options.seed, options.quick
     seeds = range(seed, seed + (3 if quick else 20))
     if "events" in parts:
@@ -107,8 +106,8 @@ def sections(options: argparse.Namespace) -> Iterator[Section]:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--quick", action="store_true", help="some courses and seeds: half a minute")
-    parser.add_argument("--parts", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--quick", action="store_true", help="only some courses and seeds")
+    parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
     parser.add_argument("--seed", type=int, default=0, help="first seed; another gives other curves")
     parser.add_argument(
         "--exam", action="append", default=[], metavar="NAME=DIR", help="labelled runs elsewhere"

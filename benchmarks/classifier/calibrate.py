@@ -1,9 +1,9 @@
-"""Makes the measured numbers of the classifier: its rate of false alarms and its confidences.
+"""Measures the numbers that the classifier contains: its rate of false alarms and its confidences.
 
     python -m benchmarks.classifier.calibrate [--quick] [--parts rates,confidences] [--write]
 
-`--write` puts the numbers into chronicle/classify/thresholds.py and the tables into the guide. To be run
-after every change of a rule or a threshold.
+`--write` puts the numbers into chronicle/classify/thresholds.py and the tables into the guide. Run it after
+every change of a rule or a threshold.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _knots(knots: Iterable[confidences.Knot]) -> str:
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer points and events")
-    parser.add_argument("--parts", default="rates,confidences", help="what is made: rates, confidences")
+    parser.add_argument("--parts", default="rates,confidences", help="what to measure: rates, confidences")
     parser.add_argument("--also", action="append", default=[], metavar="NAME=DIR", help="runs to verify on")
     options = parser.parse_args()
     kernel.compiled()

@@ -1,9 +1,9 @@
-"""How often a finding was right, against how sure its rule was: counted, made isotonic, cross-validated.
+"""How often a finding was right, by the confidence of its rule: counted, made isotonic, cross-validated.
 
-A finding is right if it is matched to a labelled event that it names rightly, or if it names, of the run as
-a whole, what the label asks for. Findings inside an event that another finding took, and properties that the
-label allows, are not counted: nobody said whether they are right. Nor is "healthy": how often that is right
-is a matter of how many runs are healthy.
+A finding is right if it is matched to a labelled event of which it has a right name, or if its pattern
+describes the whole run and the label requires it. Findings inside an event that is matched by another
+finding, and properties that the label allows, are not counted, because the label does not say whether they
+are right. "healthy" is not counted either, because its share depends on how many of the runs are healthy.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SEED = 300
 
 @dataclass(frozen=True)
 class Said:
-    """One finding: where it comes from, how sure its rule was, and whether it was right."""
+    """One finding: its source, the confidence of its rule, and whether it was right."""
 
     source: str
     pattern: str
@@ -68,7 +68,7 @@ def generated(seeds: int) -> Iterator[Case]:
 
 
 def origin(case: Case) -> str:
-    """The source of a generated case: what its course differs in."""
+    """The source of a generated case: the property in which its course differs."""
     if case.ground in GROUNDS:
         factor = GROUNDS[case.ground].factor
         return f"generated, {factor}" if case.height or case.kind == "healthy" else "generated, context"
@@ -76,7 +76,7 @@ def origin(case: Case) -> str:
 
 
 def judged(source: str, label: Label, diagnosis: Mapping[str, Any]) -> Iterator[Said]:
-    """Which findings of a diagnosis are right, where that can be said."""
+    """Which findings of a diagnosis are right, as far as the label says so."""
     findings = [f for f in diagnosis["findings"] if f["pattern"] not in HEALTHY]
     matches = {j: label.events[i] for i, j in match(label, findings).items()}
     asked = {p for entry in label.required for p in entry.split("|")}
@@ -107,8 +107,8 @@ def table(said: Iterable[Said]) -> Table:
 
 
 def knots(said: Sequence[Said]) -> tuple[Knot, ...]:
-    """Mean evidence and share right of bins of equal count, pooled until they rise (isotonic); the first
-    knot stands at the least evidence."""
+    """Mean evidence and share of right findings in bins of equal count, pooled until the shares rise
+    (isotonic regression). The first knot is at the least evidence."""
     ordered = sorted(said, key=lambda s: s.evidence)
     pools: list[list[Said]] = []
     for part in np.array_split(np.arange(len(ordered)), min(BINS, len(ordered) // 15)):
@@ -123,7 +123,7 @@ def knots(said: Sequence[Said]) -> tuple[Knot, ...]:
 
 
 def share(said: Sequence[Said]) -> float:
-    """The share that was right, drawn towards a half."""
+    """The share that was right, shrunk towards one half."""
     return (sum(s.right for s in said) + PRIOR / 2) / (len(said) + PRIOR)
 
 
@@ -141,7 +141,7 @@ def predicted(said: Iterable[Said], counted: Table) -> np.ndarray[tuple[int], np
 
 
 def cross_validated(said: Sequence[Said]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Confidences of each finding by a table that was counted without its source."""
+    """The confidence of each finding, by a table that was made without the source of the finding."""
     out = np.zeros(len(said))
     for source in {s.source for s in said}:
         mine = np.array([s.source == source for s in said])
@@ -151,8 +151,8 @@ def cross_validated(said: Sequence[Said]) -> np.ndarray[tuple[int], np.dtype[np.
 
 
 def brier(given: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> float:
-    """Mean squared difference of confidence and truth: 0 is perfect, always saying the base rate p gives
-    p (1 - p)."""
+    """The mean squared difference between confidence and outcome. 0 is perfect; a constant confidence p equal
+    to the base rate gives p (1 - p)."""
     return float(np.mean((given - right) ** 2))
 
 

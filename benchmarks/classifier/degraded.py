@@ -1,10 +1,10 @@
-"""The same run, logged worse: does the answer stay, become silence, or turn into another strong word?
+"""The same run with a worse log: does its diagnosis stay, become less specific, or become wrong?
 
     python -m benchmarks.classifier.degraded [--also NAME=DIR] [--write]
 
-A copy keeps the loss alone, or every tenth point, or eight significant bits, or a running mean. What the copy
-cannot show any more may be left unsaid. It must not be called something grave that the whole log does not
-show and that the label does not know.
+A copy of a log contains only the loss, or every tenth point, or eight significant bits, or a running mean. A
+pattern that the copy does not show any more may be missing. A grave pattern that neither the complete log
+shows nor the label contains must not appear.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ AKIN = (
 
 
 def each_series(change: Callable[[Series], Series | None]) -> Callable[[Attempt], Attempt]:
-    """The change of an attempt that changes each of its series; None takes a series away."""
+    """Applies a change to each series of an attempt; a change that returns None removes the series."""
 
     def changed(attempt: Attempt) -> Attempt:
         made = {name: change(s) for name, s in attempt.series.items()}
@@ -77,7 +77,7 @@ def bfloat16(series: Series) -> Series:
 
 
 def smoothed(series: Series) -> Series:
-    """Losses as a running mean; NaN and Inf stay where they are and are left out of it."""
+    """Losses as a running mean. NaN and infinity are kept in place and are not part of any mean."""
     if series.role not in (*LOSSES, Role.DATASET_LOSS):
         return series
     return replace(series, values=running_mean(series.values))
@@ -102,8 +102,8 @@ COPIES: Mapping[str, Callable[[Attempt], Attempt]] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer for one copy of one run: whether the verdict stayed, patterns that went unsaid, and grave
-    ones that nobody had named."""
+    """The diagnosis of one copy of one run: whether the verdict is the same, which patterns are missing, and
+    which grave patterns are wrong."""
 
     run: str
     copy: str
@@ -114,7 +114,7 @@ class Answer:
 
 
 def answers(run: str, timeline: Timeline, label: Label | None = None) -> Iterator[Answer]:
-    """The answers for all copies of a run."""
+    """The diagnoses of all copies of a run."""
     whole = classify(timeline)
     for name, change in COPIES.items():
         copy = stitch([change(a) for a in timeline.attempts], run_id=timeline.run_id)
@@ -122,7 +122,7 @@ def answers(run: str, timeline: Timeline, label: Label | None = None) -> Iterato
 
 
 def compare(run: str, copy: str, whole: Diagnosis, part: Diagnosis, label: Label | None) -> Answer:
-    """What the answer for a copy has less, and what it has that it should not."""
+    """What is missing in the diagnosis of a copy, and what is wrong in it."""
     known = set(whole.patterns) | OF_THE_LOG
     if label is not None:
         known |= {p for entry in (*label.required, *label.allowed) for p in entry.split("|")}
@@ -138,12 +138,12 @@ def compare(run: str, copy: str, whole: Diagnosis, part: Diagnosis, label: Label
 
 
 def grave(pattern: str) -> bool:
-    """Whether somebody would act on the word."""
+    """Whether the pattern would cause somebody to act."""
     return BY_ID[pattern].verdict is not Verdict.GOOD and pattern not in OF_THE_LOG
 
 
 def of_folder(folder: Path) -> Iterator[Answer]:
-    """The answers for all copies of every labelled run that can be read."""
+    """The diagnoses of all copies of every labelled run that can be read."""
     for run in labelled(folder):
         try:
             with unlabelled(run) as copy:
@@ -161,7 +161,7 @@ def _timeline(run: RunFolder) -> Timeline:
 
 
 def table(sets: Mapping[str, list[Answer]]) -> str:
-    """One row a set and a copy."""
+    """One row for each set and copy."""
     rows: list[list[object]] = []
     for name, given in sets.items():
         for copy in COPIES:
@@ -180,7 +180,7 @@ def table(sets: Mapping[str, list[Answer]]) -> str:
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--also", action="append", default=[], metavar="NAME=DIR", help="more labelled runs")
-    parser.add_argument("--show", action="store_true", help="name the runs with another grave word")
+    parser.add_argument("--show", action="store_true", help="print the runs with a wrong grave pattern")
     options = parser.parse_args()
     sets = {name: list(of_folder(folder)) for name, folder in folders.known(options.also).items()}
     text = table(sets)

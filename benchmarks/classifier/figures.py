@@ -17,7 +17,8 @@ COLUMNS = 4
 
 
 def recall(rows: Sequence[Judged]) -> None:
-    """One panel a kind: the share found, and found under the right name, by height."""
+    """One panel for each kind of event: the share that was found, and the share found under a right name, by
+    height."""
     kinds = tables.grouped(rows, lambda r: r.kind)
     down = -(-len(kinds) // COLUMNS)
     with theme():
@@ -62,7 +63,8 @@ def _plain(ax: Axes) -> None:
 
 
 def reliability(said: Sequence[confidences.Said]) -> None:
-    """Share right against confidence: as the rules said it, and calibrated without the finding's source."""
+    """Share of right findings by confidence: as the rules state it, and after a calibration without the
+    source of the finding."""
     raw = np.array([s.evidence for s in said])
     with theme():
         figure = sheet(560, 460)
@@ -83,7 +85,7 @@ def reliability(said: Sequence[confidences.Said]) -> None:
 
 
 def _dots(ax: Axes, points: Sequence[tuple[float, float, int]], colour: str, mark: str, label: str) -> None:
-    """Bins as marks whose area grows with their findings; bars are two standard errors."""
+    """Bins as dots whose area grows with their number of findings; the bars are two standard errors."""
     given, right, many = (np.array(x, float) for x in zip(*points, strict=True))
     error = 2 * np.sqrt(np.maximum(right * (1 - right), 0.01) / many)
     style: dict[str, Any] = {"color": colour, "linewidth": pt(1), "capsize": 0, "fmt": "none", "alpha": 0.6}

@@ -1,4 +1,4 @@
-"""Labelled runs on disk, scored and grouped by where they come from."""
+"""Labelled runs on disk, scored and grouped by their source."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def scored(folder: Path) -> dict[str, list[CaseResult]]:
 
 
 def source(run: Path) -> str:
-    """Whose training it is: the project in run.toml, or the source that the label names; of a training of the
-    lab what it was to show."""
+    """The source of a training: the project in run.toml, or the source that the label names; for a training
+    of the lab the pattern that it was made to show."""
     if (run / "run.toml").is_file():
         return str(tomllib.loads((run / "run.toml").read_text("utf-8")).get("project") or run.name)
     if (run / "label.toml").is_file():
@@ -53,7 +53,7 @@ def source(run: Path) -> str:
 
 
 def leave_one_out(groups: Mapping[str, Sequence[CaseResult]]) -> dict[str, list[CaseResult]]:
-    """For every source the results of all others: what is left when nobody had ever seen that source."""
+    """For every source the results of all other sources."""
     return {
         f"without {name}": [r for other, results in groups.items() if other != name for r in results]
         for name in groups

@@ -1,4 +1,4 @@
-"""Cases in, results out: each case classified once and held against its label."""
+"""Classifies each case once and compares the result with its label."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ HEALTHY = frozenset({"near-perfect", "noisy-healthy"})
 
 @dataclass(frozen=True)
 class Placed:
-    """How well one found event was placed: onset found less onset true, in samples; and how much of its
-    height, in noise scales, was already gone there (0: not late)."""
+    """The placement of an event that was found: the found onset minus the true onset, in samples; and how
+    much of the height, in noise scales, had been reached at the found onset (0: it is not late)."""
 
     pattern: str
     off_samples: int
@@ -29,7 +29,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of one generated case."""
+    """The result for one generated case."""
 
     kind: str
     ground: str
@@ -41,17 +41,17 @@ class Judged:
 
     @property
     def found(self) -> bool:
-        """Every event that had to be found was, under whatever name."""
+        """Whether every event that had to be found was found, under any name."""
         return all(e.is_found for e in self.result.asked)
 
     @property
     def strict(self) -> bool:
-        """Every event was found under its main name."""
+        """Whether every event was found under its main name."""
         return all(e.found_as == e.pattern for e in self.result.asked)
 
 
 def judged(cases: Iterable[Case], thresholds: Thresholds = DEFAULTS) -> Iterator[Judged]:
-    """Every case classified and held against its label."""
+    """Every case, classified and compared with its label."""
     for case in cases:
         diagnosis = diagnosis_json(case.kind, classify(case.attempts, thresholds))
         # "nothing is wrong" is a finding of the whole run, and finds no event
@@ -69,7 +69,7 @@ def judged(cases: Iterable[Case], thresholds: Thresholds = DEFAULTS) -> Iterator
 
 
 def placed(case: Case, findings: tuple[Mapping[str, Any], ...]) -> Iterator[Placed]:
-    """The placing of every event that was found; of runs of one attempt."""
+    """The placement of every event that was found, in runs of one attempt."""
     if len(case.attempts) > 1 or case.run.lift_scales is None:
         return
     steps, lift = case.attempts[0].series["loss"].steps, np.abs(case.run.lift_scales)

@@ -1,4 +1,4 @@
-"""Puts measured tables and figures into their places in the two appendices of docs/ on the classifier."""
+"""Writes measured tables and figures into the two appendices of docs/ about the classifier."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ PICTURES = SPEED.with_name("pictures")
 
 
 def put(parts: Mapping[str, str]) -> None:
-    """Puts each table into the part of its name, with the day and the version that was measured."""
+    """Writes each table into the part of the page with its name, with the date and the version that was
+    measured."""
     for name, table in parts.items():
         page = CONFIDENCE if f"<!-- {name} -->" in CONFIDENCE.read_text("utf-8") else PAGE
         replace(name, f"\n{time.strftime('%Y-%m-%d')}, classifier {VERSION}.\n\n{table}\n\n", page)

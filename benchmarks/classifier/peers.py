@@ -1,10 +1,10 @@
-"""The published spike rules on labelled runs, beside chronicle: what would each of them have said?
+"""The published spike rules on labelled runs, compared with chronicle.
 
     python -m benchmarks.classifier.peers NAME=DIR … [--write]
 
-Every rule judges the loss that chronicle judges, with its published defaults. What it flags in a row, at
-most 8 samples apart, is one word of it. A word counts as an event by its place alone: no name is asked of a
-rule that has none. Events and false alarms are counted as `chronicle score` does, for chronicle as well.
+Every rule judges the loss that chronicle judges, with its published defaults. Flagged samples that are at
+most 8 samples apart are one alarm. An alarm is compared with events by its place only, because these rules
+have no names for events. Events and false alarms are counted in the same way as by `chronicle score`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def cases(folder: Path) -> Iterator[Case]:
 
 
 def words(preset: Preset, timeline: Timeline) -> Iterator[dict[str, Any]]:
-    """What a rule says of a run, in the form of findings."""
+    """The alarms of a rule in a run, in the form of findings."""
     for attempt in timeline.attempts:
         loss = judged_loss(attempt.series.values())
         if loss is None:
@@ -59,7 +59,7 @@ def words(preset: Preset, timeline: Timeline) -> Iterator[dict[str, Any]]:
 
 
 def rows(known: Iterable[Case]) -> Iterator[tuple[Any, ...]]:
-    """One row a rule; chronicle's own words last."""
+    """One row for each rule, and one for chronicle."""
     given = list(known)
     for preset in PRESETS.values():
         said = [{"findings": [w for t in timelines for w in words(preset, t)]} for _, timelines in given]

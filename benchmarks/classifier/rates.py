@@ -1,8 +1,8 @@
-"""False alarms against the evidence that is asked for: set on some healthy points, verified on others.
+"""The rate of false alarms by the evidence that is demanded, fitted and verified on healthy points.
 
-Set on generated courses and on block-bootstrapped residuals of every second real run of this repository.
-Verified on other seeds, on the residuals of the other runs, on healthy runs that look like trouble, and on
-runs elsewhere (``--also NAME=DIR``, whose labels only say where they are healthy).
+The fit uses generated courses, and block-bootstrapped residuals of every second real run of this repository.
+The verification uses other seeds, the residuals of the other runs, healthy runs that resemble unhealthy ones,
+and runs elsewhere (``--also NAME=DIR``), whose labels only say where they are healthy.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Count:
-    """False alarms in healthy points."""
+    """The number of false alarms and of healthy points."""
 
     alarms: int
     points: int
@@ -51,13 +51,14 @@ class Count:
 
 
 def generated(first: int, seeds: int) -> list[Case]:
-    """Courses of every kind, with about as many points of each."""
+    """Courses of every kind, with about the same number of points each."""
     short = [g for g in USUAL if g != LONG]
     return [*healthy(range(first, first + seeds), short), *healthy(range(first, first + seeds // 10), [LONG])]
 
 
 def bootstrapped(sources: Sequence[Residuals], first: int, courses: int) -> list[Case]:
-    """Plain courses whose noise is drawn from the residuals of real runs, as loud as there, at most 5 %."""
+    """Plain courses whose noise is drawn from the residuals of real runs, with their amplitude, but at most 5
+    %."""
     cases = []
     for k in range(courses):
         source = sources[k % len(sources)]
@@ -88,7 +89,8 @@ def fit(counts: Mapping[float, Count]) -> Fit:
 
 
 def halves() -> tuple[list[Residuals], list[Residuals]]:
-    """The residuals of this repository's real runs: every second one to set by, the others to verify by."""
+    """The residuals of this repository's real runs: every second one for the fit, the others for the
+    verification."""
     sources = list(of_folder(RUNS))
     return sources[::2], sources[1::2]
 

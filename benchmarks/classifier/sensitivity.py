@@ -1,10 +1,10 @@
-"""How much each threshold matters: the same cases with every one of them 30 % lower and higher.
+"""How much each threshold matters: the same cases with each threshold 30 % lower and higher.
 
     python -m benchmarks.classifier.sensitivity [--quick] [--write]
 
-A probability is moved in its exponent. A threshold that moves nothing may go; one that moves much at 30 %
-needs a better reason than a round number. The specimens are counted as well, as cases passed. A case is
-tried again only with the thresholds that it asked for.
+Of a probability the exponent is changed. A threshold that changes nothing can be removed; one that changes
+much at 30 % needs a better reason than a round number. The specimens are included, as cases passed. A case is
+classified again only for thresholds that were used in it.
 """
 
 from __future__ import annotations
@@ -50,14 +50,15 @@ class Numbers:
     specimens: int
 
     def moved(self, base: Numbers) -> bool:
-        """Whether anything differs by more than a point in a hundred, a false alarm, or a specimen."""
+        """Whether anything differs by more than one percentage point, one false alarm, or one specimen."""
         shares = ("recall", "strict", "context")
         far = any(abs(getattr(self, n) - getattr(base, n)) >= 0.01 for n in shares)
         return far or self.specimens != base.specimens or abs(self.alarms - base.alarms) >= 0.5
 
 
 class Watched(Thresholds):
-    """The defaults, which note the names that are asked for: what no rule asked changes nothing."""
+    """The defaults, which record the names that are read: a threshold that no rule has read cannot change
+    anything."""
 
     asked: ClassVar[set[str]] = set()
 
@@ -68,13 +69,13 @@ class Watched(Thresholds):
 
 
 def watched(trial: Trial) -> tuple[Any, frozenset[str]]:
-    """What comes out with the defaults, and the thresholds that had a say in it."""
+    """The result with the defaults, and the thresholds that were used for it."""
     Watched.asked.clear()
     return trial(Watched()), frozenset(Watched.asked)
 
 
 def numbers(outcomes: Mapping[str, Sequence[Any]]) -> Numbers:
-    """What is counted of the outcomes of all trials."""
+    """The numbers from the results of all trials."""
     return Numbers(
         tables.mean(r.found for r in outcomes["events"]),
         tables.mean(r.strict for r in outcomes["events"]),
@@ -119,14 +120,14 @@ def _specimens(folder: Path) -> list[tuple[Label, list[Timeline]]]:
 
 
 def changed(name: str, factor: float) -> Thresholds:
-    """One threshold 30 % lower or higher; a probability in its exponent."""
+    """One threshold 30 % lower or higher; of a probability the exponent."""
     value = float(getattr(DEFAULTS, name))
     probable = next(f for f in fields(DEFAULTS) if f.name == name).metadata["unit"].startswith("probability")
     return replace(DEFAULTS, **{name: value**factor if probable and value < 0.05 else value * factor})
 
 
 def table(given: Mapping[str, Sequence[Trial]]) -> str:
-    """One row a threshold that moves anything, and one line on those that move nothing."""
+    """One row for each threshold that changes something, and one line about those that change nothing."""
     known = {kind: [watched(trial) for trial in some] for kind, some in given.items()}
     base = numbers({kind: [outcome for outcome, _ in some] for kind, some in known.items()})
     rows, still, unasked = [["(defaults)", *_cells(base), *_cells(base)]], [], []
@@ -149,7 +150,7 @@ def table(given: Mapping[str, Sequence[Trial]]) -> str:
 def again(
     given: Mapping[str, Sequence[Trial]], known: Mapping[str, Sequence[Known]], name: str, factor: float
 ) -> dict[str, list[Any]]:
-    """The outcomes with one threshold changed: tried again where it was asked for."""
+    """The results with one threshold changed: cases that use it are classified again."""
     thresholds = changed(name, factor)
     return {
         kind: [

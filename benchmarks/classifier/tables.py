@@ -22,7 +22,7 @@ CLEAR = 8.0  # noise scales from which on everybody sees an event
 
 
 def grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[Row]]:
-    """Rows by a key, in the order in which the keys come."""
+    """Rows by a key, in the order in which the keys occur."""
     groups: dict[Any, list[Row]] = defaultdict(list)
     for row in rows:
         groups[key(row)].append(row)
@@ -30,7 +30,7 @@ def grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[Ro
 
 
 def mean(values: Iterable[float]) -> float:
-    """The mean, NaN of nothing."""
+    """The mean; NaN if there is no value."""
     numbers = list(values)
     return float(np.mean(numbers)) if numbers else float("nan")
 
@@ -42,7 +42,7 @@ def rate(rows: Iterable[Judged]) -> float:
 
 
 def by_height(rows: Iterable[Judged], share: Callable[[Judged], bool]) -> str:
-    """One row a kind, one column a height."""
+    """One row for each kind, one column for each height."""
     rows = list(rows)
     heights = sorted({r.height for r in rows})
     table = []
@@ -54,7 +54,7 @@ def by_height(rows: Iterable[Judged], share: Callable[[Judged], bool]) -> str:
 
 
 def by_ground(rows: Iterable[Judged], quiet: Iterable[Judged]) -> str:
-    """One row a course: events of 8 scales and more, and false alarms in healthy runs (``quiet``)."""
+    """One row for each course: events of at least 8 scales, and false alarms in healthy runs (``quiet``)."""
     clear = grouped((r for r in rows if r.height >= CLEAR), lambda r: r.ground)
     healthy = grouped(quiet, lambda r: r.ground)
     table = []
@@ -84,7 +84,7 @@ def by_ground(rows: Iterable[Judged], quiet: Iterable[Judged]) -> str:
 
 
 def healthy_kinds(rows: Iterable[Judged]) -> str:
-    """One row a confounder."""
+    """One row for each confounder."""
     table = []
     for kind, group in grouped(rows, lambda r: r.kind).items():
         named = sorted({p.pattern for r in group for p in r.result.false_positives})
@@ -101,8 +101,8 @@ def healthy_kinds(rows: Iterable[Judged]) -> str:
 
 
 def by_field(told: Iterable[Told]) -> str:
-    """One row a field: healthy logs whose verdict is accepted, what else is named in them and how often, and
-    for each fault the share of logs in which it is named."""
+    """One row for each field: healthy logs whose verdict is accepted, which other patterns are found in them
+    and how often, and for each fault the share of logs in which it is found."""
     rows: dict[str, list[object]] = {}
     shares: dict[str, dict[str, float]] = defaultdict(dict)
     for kind, group in grouped(map(_answered, told), lambda r: r[0].kind).items():
@@ -125,7 +125,7 @@ def _answered(told: Told) -> tuple[Told, dict[str, Any]]:
 
 
 def contexts(rows: Iterable[Judged]) -> str:
-    """One row a kind that needs context: cases passed, events found and named, what else was said."""
+    """One row for each kind that needs context: cases passed, events found and named, other patterns."""
     table = []
     for kind, group in grouped(rows, lambda r: r.kind).items():
         missing = sorted({m for r in group for m in (*r.result.missing, *r.result.forbidden)})
@@ -143,7 +143,7 @@ def contexts(rows: Iterable[Judged]) -> str:
 
 
 def placing(rows: Iterable[Judged]) -> str:
-    """One row a kind: how far the onset is off, of events of 8 scales and more."""
+    """One row for each kind: the error of the onset, of events of at least 8 scales."""
     table = []
     for kind, group in grouped((r for r in rows if r.height >= CLEAR), lambda r: r.kind).items():
         found = [p for r in group for p in r.placed]
@@ -165,7 +165,7 @@ def placing(rows: Iterable[Judged]) -> str:
 
 
 def confusion(rows: Iterable[Judged]) -> str:
-    """What clear events were called: the most frequent wrong names of each kind."""
+    """The names that clear events were given: the most frequent wrong names of each kind."""
     table = []
     for kind, group in grouped((r for r in rows if r.height >= CLEAR), lambda r: r.kind).items():
         names = [e.found_as or lost(r) for r in group for e in r.result.asked if e.found_as != e.pattern]
@@ -177,12 +177,12 @@ def confusion(rows: Iterable[Judged]) -> str:
 
 
 def lost(row: Judged) -> str:
-    """Whether a missed event was not seen at all, or an alarm was raised elsewhere in its run."""
+    """For missed events, whether there was no alarm at all, or one elsewhere in the run."""
     return "(elsewhere)" if row.result.false_positives else "(missed)"
 
 
 def scores(groups: Mapping[str, Sequence[CaseResult]]) -> str:
-    """One row a group of scored cases."""
+    """One row for each group of scored cases."""
     table = []
     for name, results in groups.items():
         t = total(results)

@@ -36,7 +36,7 @@ def install(names: list[str]) -> None:
 
 
 def run(names: list[str]) -> None:
-    """Runs each client, launch by launch, and writes its truth. A client that fails is told and left out."""
+    """Runs each client, launch by launch, and writes its truth. Reports a client that fails."""
     for name in names:
         folder = ROOT / "logs" / name
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What chronicle makes of a client's log, against what the client was given to log: cells of the matrix."""
+"""Compares what chronicle reads from the log of a client with what the client was given to log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HALF = 0.5001  # of the last digit that is printed
 
 @dataclass(frozen=True)
 class Cell:
-    """How many of how many things are right; ``told`` says what is wrong."""
+    """How many of how many things are right; ``told`` describes what is wrong."""
 
     right: int
     of: int
@@ -37,7 +37,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A client: what of it is recognised, equal, known by role, found as join, as event and as fact."""
+    """A client: what is recognised, equal, known by role, and found as join, as event and as fact."""
 
     client: str
     versions: dict[str, str]

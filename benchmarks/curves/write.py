@@ -60,8 +60,8 @@ def main() -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.curves.write", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--heights", default="5,8,20", help="in noise scales")
-    parser.add_argument("--grounds", default=",".join(SOME_GROUNDS), help="courses, by name")
+    parser.add_argument("--heights", default="5,8,20", help="heights of the events, in noise scales")
+    parser.add_argument("--grounds", default=",".join(SOME_GROUNDS), help="names of the courses")
     options = parser.parse_args()
     seeds, grounds = [options.seed], options.grounds.split(",")
     heights = [float(h) for h in options.heights.split(",")]

@@ -1,5 +1,5 @@
-/* Faceted browsing over window.chronicleEntries (entries.js). OR inside a facet, AND across facets.
-   The whole state is the URL's hash, so that any page can link into a filtered view. */
+/* Filters the runs of window.chronicleEntries (entries.js) by facets. The values of one facet are combined by OR,
+   different facets by AND. The hash of the address contains the whole state, so that any page can link to a selection. */
 (() => {
   "use strict";
   const root = document.getElementById("browse");
@@ -16,7 +16,7 @@
     { key: "join", name: "Restarts", of: e => e.joins },
     { key: "source", name: "Source", of: e => [e.source] },
   ];
-  /* What run.toml states is a facet where it groups runs, two or more to a value on average: model, owner, cluster. */
+  /* A fact of run.toml (model, owner, cluster) is a facet if on average two or more runs share a value of it. */
   const stated = new Map();
   all.forEach(e => e.facts.forEach(([name, value]) => stated.set(name, (stated.get(name) || new Set()).add(value))));
   stated.forEach((values, name) => {
@@ -52,7 +52,7 @@
     state.shown = Math.max(PAGE, Number(hash.get("n")) || 0);
   }
 
-  /* Several values stand in one key, between commas; a value that holds a comma itself is taken whole. */
+  /* One key may have several values, separated by commas. A value that itself contains a comma is not split. */
   function split(facet, text) {
     return facet.values.includes(text) ? [text] : text.split(",").filter(Boolean);
   }
@@ -66,8 +66,8 @@
     history.replaceState(null, "", "#" + hash);
   }
 
-  /* The runs that are all that is asked for. A facet's counts say how many runs a click would give: they are over
-     those that are all else, so a run counts for all facets, or for the one it fails by, or for none. */
+  /* The runs that match all facets. The count beside a value is the number of runs that a click on it would give. For this
+     the other facets have to match: a run counts for all facets if it matches all, and if it fails one, for that one. */
   function filter() {
     const words = state.words.toLowerCase().split(/\s+/).filter(Boolean), asked = FACETS.filter(f => f.chosen.size);
     FACETS.forEach(f => { f.counts = new Map(); });
@@ -86,7 +86,7 @@
     draw();
   }
 
-  /* Rows are built once; afterwards only their count and state change, so that focus is never lost. */
+  /* The rows are built once. Afterwards only their counts and states change, so that the focus is never lost. */
   function build(facet) {
     const seen = new Map();
     facet.held = all.map(facet.of);
@@ -129,7 +129,7 @@
       make("span", { className: "ch-meta" }, entry.meta)));
   }
 
-  /* Up to four runs over each other: the page of the interactive view with several runs in its hash. */
+  /* The interactive view draws up to four runs over each other, if its hash names several. */
   function drawCompare() {
     const ids = [...ticked].map(href => decodeURIComponent(href.split("/")[1]));
     const link = compare.querySelector("a");

@@ -1,5 +1,5 @@
-/* The chronicle of all runs over window.chronicleEvents (events.js): filters by words, kind, person, project and run.
-   The whole state is the URL's hash. The list that the page came with stands until the first filter. */
+/* Filters the events of window.chronicleEvents (events.js) by words, kind, person, project and run. The hash of the
+   address contains the whole state. The list in the page is replaced only when a filter is set. */
 (() => {
   "use strict";
   const root = document.getElementById("happened");

@@ -1,4 +1,4 @@
-/* What happened since the reader was last here. The browser remembers it, so that a build needs no memory. */
+/* Marks what is new since the last visit of this reader, which the browser remembers. */
 (() => {
   "use strict";
   const key = "chronicle.seen", rows = [...document.querySelectorAll(".ch-log [data-time]")];
@@ -11,5 +11,5 @@
     if (!seen || !fresh.length) return;
     fresh.forEach(row => row.classList.add("new"));
     document.getElementById("new").textContent = `${fresh.length} since you were last here.`;
-  } catch { /* storage may be closed to pages from disk */ }
+  } catch { /* some browsers refuse storage to pages from disk */ }
 })();

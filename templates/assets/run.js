@@ -1,4 +1,5 @@
-/* Each event of a run as Markdown to paste elsewhere, and its data as CSV, out of the script of the interactive view. */
+/* Buttons at the events of a run: copy the event as Markdown, and download its data as CSV. The data are those of the
+   script of the interactive view. */
 (() => {
   "use strict";
   const make = window.chronicleMake, button = (text, onclick) => make("button", { type: "button", className: "ch-link", onclick }, text);
@@ -12,7 +13,7 @@
   }
 
   async function copy(text) {
-    try { await navigator.clipboard.writeText(text); } catch { // closed to some pages from disk
+    try { await navigator.clipboard.writeText(text); } catch { // some browsers refuse it to pages from disk
       const area = make("textarea", { value: text });
       document.body.append(area);
       area.select();
@@ -31,7 +32,7 @@
     return { ...view, column: ([kind, place, length]) => new (kind === "d" ? Float64Array : Float32Array)(block, place, length) };
   });
 
-  /* The points of an event, and as many steps before it and after it as it took. */
+  /* The points of an event, and of as many steps before and after it as it lasted. */
   async function csv(id) {
     const view = await data(), event = view.events.find(other => other.id === id);
     const [from, to] = event.x.step, ends = view.panels.flatMap(p => p.lines.flatMap(l => l.parts.map(part => view.column(part.x.step).at(-1))));
@@ -47,7 +48,7 @@
     return rows.join("\n") + "\n";
   }
 
-  /* The theme opens every fold for print; on paper stand those that the reader opened. */
+  /* The theme opens every fold before printing; only those that the reader has opened are printed. */
   for (const fold of document.querySelectorAll(".ch-fold > summary"))
     fold.addEventListener("click", () => fold.parentElement.classList.toggle("ch-read"));
 

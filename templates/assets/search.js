@@ -1,6 +1,6 @@
-/* The search of the site. Its index is two scripts, one of the runs and one of the guide, which are loaded only when
-   somebody searches: a page that is opened from disk may not fetch, and no other page has to carry them.
-   Every page loads this file before its own scripts, which build their elements with chronicleMake too. */
+/* The search of the site. Its index consists of two scripts, one about the runs and one about the guide, because a page
+   that is opened from disk may not fetch. They are loaded only when somebody searches.
+   Every page loads this file before its own scripts, which also build their elements with chronicleMake. */
 (() => {
   "use strict";
   const root = document.currentScript.src.replace(/assets\/search\.js.*$/, "");
@@ -14,7 +14,7 @@
   };
   const KINDS = [["run", "Runs"], ["pattern", "Patterns"], ["guide", "Guide"]];
 
-  /* Words between single spaces, without accents and case; digits in groups are one number: 58 897 is 58897. */
+  /* The words of a text in lower case, without accents, between single spaces. Groups of digits are one number: 58 897 becomes 58897. */
   const fold = text => ` ${text.normalize("NFKD").toLowerCase().replace(/[\u0300-\u036f]/g, "")
     .replace(/(?<=\d)[\u202f\u00a0 ](?=\d{3}(?!\d))/g, "").replace(/[^\p{L}\p{N}]+/gu, " ").trim()} `;
 
@@ -41,7 +41,7 @@
     for (const [href, title, text] of window.chronicleGuide) add({ kind: "guide", href, title, more: "" }, [[title, 8], [text, 2]]);
   });
 
-  /* Typing errors: letters that are wrong, missing, too many or exchanged. */
+  /* Whether two words differ by more than `most` typing errors: wrong, missing, additional or exchanged letters. */
   function far(a, b, most) {
     if (Math.abs(a.length - b.length) > most) return true;
     let before = [], row = Array.from({ length: b.length + 1 }, (_, j) => j);
@@ -59,13 +59,13 @@
     return row[b.length] > most;
   }
 
-  function place(text, word) { // whole, as a beginning, inside
+  function place(text, word) { // the weight of a match: a whole word, the beginning of a word, or inside a word
     if (!text.includes(word)) return 0;
     if (text.includes(` ${word} `)) return 1;
     return text.includes(` ${word}`) ? word.length > 3 ? .6 : .2 : word.length > 3 ? .3 : 0;
   }
 
-  function scores(word, share = 1) { // of each document that has the word; a run has those of its patterns too
+  function scores(word, share = 1) { // of each document with this word; a run also gets a part of the score of its patterns
     const scored = new Map();
     for (const doc of docs) {
       const own = doc.fields.map(([text, weight]) => share * weight * place(text, word));
@@ -75,7 +75,7 @@
     return scored;
   }
 
-  /* The words that somebody may have meant; a compound is also known without its dash: blowup is blow-up. */
+  /* The known words that may be meant by a misspelled word. A compound is also known without its dash: blowup for blow-up. */
   let vocabulary = null;
   function meant(word) {
     if (!vocabulary) {
@@ -90,7 +90,7 @@
     return [...vocabulary.keys()].filter(known => !far(word, known, most)).map(known => vocabulary.get(known));
   }
 
-  function matches(word) { // of the word itself, or else of those that may have been meant
+  function matches(word) { // the scores of the word itself, or else of words that may be meant
     const hits = scores(word);
     if (!hits.size) for (const near of meant(word))
       for (const [doc, score] of scores(near, .4)) hits.set(doc, Math.max(score, hits.get(doc) || 0));
@@ -102,7 +102,7 @@
     for (const word of asked.split(" ").filter(Boolean))
       for (const [doc, score] of matches(word)) sum.set(doc, (sum.get(doc) || 0) + score + 100);
     const most = Math.max(0, ...[...sum.values()].map(score => Math.floor(score / 100)));
-    return [...sum].filter(([, score]) => score >= 100 * most) // what has most of the words, in the better places
+    return [...sum].filter(([, score]) => score >= 100 * most) // those that match most of the words
       .map(([doc, score]) => [doc, score + 20 * place(doc.fields[0][0], asked)])
       .sort((a, b) => b[1] - a[1]).map(([doc]) => doc);
   }
@@ -156,7 +156,7 @@
     if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) { event.preventDefault(); open(); }
   });
 
-  /* What scrolls sideways, as a wide table does, is reached by the keyboard too. */
+  /* Lets the keyboard reach parts that scroll sideways, such as wide tables. */
   addEventListener("load", () => document.querySelectorAll(".md-typeset__scrollwrap, .ch-wrap").forEach(part => {
     if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
   }));

@@ -1,19 +1,20 @@
-// The interactive view of one run. Its data are a script (view_script in chronicle/figures), since a page that is
-// opened from disk may not fetch; `#run=ID` names it, and the hash holds what is seen, so that it can be sent. With
-// `#run=A&run=B` the runs are laid over each other: panels of one name together, a colour and a dash for each run.
+// The interactive view of one run. Its data are a script (view_script in chronicle/figures), because a page that is
+// opened from disk may not fetch. The hash of the address names the run (`#run=ID`) and contains the whole state, so that
+// a link shows the same view. With `#run=A&run=B` several runs are drawn over each other, each with a colour and a dash.
 "use strict";
 (() => {
   const $ = id => document.getElementById(id);
   const state = { runs: [], x: "step", from: null, to: null, log: false, dead: true, smooth: 0, hidden: new Set() };
   const PAD = { left: 64, right: 14, top: 24, bottom: 22 };
   const HEIGHTS = [300, 170];
-  const SHOWN = 4; // panels that are drawn at first
+  const SHOWN = 4; // number of panels that are drawn at first
   const WINDOWS = [0, 3, 5, 9, 17, 33, 65, 129, 257, 513, 1025];
-  const STYLES = [["live", []], ["third", [1.2, 1.4]], ["second", [5, 1.6]], ["ink2", [5, 1.4, 1, 1.4]]]; // of runs that are compared
+  // The colour and the dash of each compared run.
+  const STYLES = [["live", []], ["third", [1.2, 1.4]], ["second", [5, 1.6]], ["ink2", [5, 1.4, 1, 1.4]]];
   const loaded = [];
   let run = null, pointer = null, drag = null, frame = 0;
 
-  // --- what the address says, and the theme of the site
+  // --- the state in the address, and the colour scheme of the site
   function readHash() {
     const hash = new URLSearchParams(location.hash.slice(1));
     state.runs = [...new Set(hash.getAll("run"))].slice(0, STYLES.length);
@@ -40,7 +41,7 @@
         const key = localStorage.key(i);
         if (key.endsWith(".__palette")) return JSON.parse(localStorage.getItem(key)).color.scheme === "slate";
       }
-    } catch { /* storage may be closed to pages from disk */ }
+    } catch { /* some browsers refuse storage to pages from disk */ }
     return matchMedia("(prefers-color-scheme: dark)").matches;
   }
   const token = name => getComputedStyle(document.body).getPropertyValue(`--c-${name.replace("_", "-")}`).trim();
@@ -52,7 +53,7 @@
     return new Response(stream).arrayBuffer();
   }
   window.chronicleView = view => loaded.push(view);
-  async function opened(view) { // with its columns as arrays
+  async function opened(view) { // turns the columns of a view into typed arrays
     const block = await unpacked(view.block);
     const column = ([kind, place, length]) =>
       kind === "d" ? new Float64Array(block, place, length) : new Float32Array(block, place, length);
@@ -62,25 +63,27 @@
     }
     return view;
   }
-  function together(runs) { // several runs as one: the judged metrics share a panel, others by what they are, else by name
+  // Several runs as one view. The judged metrics share a panel. Other panels are matched by their role, if each run has one
+  // panel of this role, and otherwise by their name.
+  function together(runs) {
     const panels = new Map(), attempts = [];
-    const alone = (one, panel) => panel.role !== "other" && one.panels.filter(other => other.role === panel.role).length === 1;
-    runs.forEach((one, k) => {
+    const isOnlyOne = (view, panel) => panel.role !== "other" && view.panels.filter(other => other.role === panel.role).length === 1;
+    runs.forEach((view, k) => {
       const [token, dash] = STYLES[k], before = attempts.length;
-      attempts.push(...one.attempts.map(name => `${one.title}, ${name}`));
-      one.panels.forEach((panel, i) => {
-        const key = !i ? "" : alone(one, panel) ? `role:${panel.role}` : panel.name;
+      attempts.push(...view.attempts.map(name => `${view.title}, ${name}`));
+      view.panels.forEach((panel, i) => {
+        const key = !i ? "" : isOnlyOne(view, panel) ? `role:${panel.role}` : panel.name;
         if (!panels.has(key)) panels.set(key, { ...panel, name: i ? panel.name : panel.lines[0].name, lines: [] });
         panels.get(key).lines.push(...panel.lines.slice(0, i ? undefined : 1).map(line => ({
-          ...line, name: one.title, token, dash, parts: line.parts.map(part => ({ ...part, attempt: part.attempt + before })),
+          ...line, name: view.title, token, dash, parts: line.parts.map(part => ({ ...part, attempt: part.attempt + before })),
         })));
       });
     });
-    const units = name => runs.map(one => one.axes.find(axis => axis.name === name)?.unit);
+    const units = name => runs.map(view => view.axes.find(axis => axis.name === name)?.unit);
     const shared = runs[0].axes.filter(axis => !units(axis.name).includes(undefined))
-      .map(axis => ({ ...axis, unit: [...new Set(units(axis.name))].join(" or ") })); // each run counts in its own
-    const events = runs.flatMap((one, k) => one.events.map(event => ({ ...event, run: k })));
-    return { title: runs.map(one => one.title).join(" · "), axes: shared, attempts, panels: [...panels.values()], events };
+      .map(axis => ({ ...axis, unit: [...new Set(units(axis.name))].join(" or ") })); // the units of the runs may differ
+    const events = runs.flatMap((view, k) => view.events.map(event => ({ ...event, run: k })));
+    return { title: runs.map(view => view.title).join(" · "), axes: shared, attempts, panels: [...panels.values()], events };
   }
   async function start() {
     const runs = await Promise.all(loaded.map(opened));
@@ -113,16 +116,20 @@
     if (width >= (last - first) * (1 - 1e-9)) state.from = state.to = null;
     redraw();
   }
-  function lower(x, value) { // the first index whose x is not below the value
+  function lower(x, value) { // the first index at which x is not below the value
     let a = 0, b = x.length;
     while (a < b) { const m = (a + b) >> 1; if (x[m] < value) a = m + 1; else b = m; }
     return a;
   }
-  function smoothed(part, window) { // centred mean over so many samples; what is no number is left out
+  function smoothed(part, window) { // the centred mean over `window` samples, without those that are not finite
     part.means ??= {};
     if (part.means[window]) return part.means[window];
     const { y } = part, n = y.length, sums = new Float64Array(n + 1), counts = new Uint32Array(n + 1);
-    for (let i = 0; i < n; i++) { const ok = Number.isFinite(y[i]); sums[i + 1] = sums[i] + (ok ? y[i] : 0); counts[i + 1] = counts[i] + ok; }
+    for (let i = 0; i < n; i++) {
+      const ok = Number.isFinite(y[i]);
+      sums[i + 1] = sums[i] + (ok ? y[i] : 0);
+      counts[i + 1] = counts[i] + ok;
+    }
     const half = window >> 1, mean = new Float64Array(n);
     for (let i = 0; i < n; i++) {
       const a = Math.max(0, i - half), b = Math.min(n, i + half + 1), count = counts[b] - counts[a];
@@ -131,7 +138,7 @@
     return part.means[window] = mean;
   }
 
-  // --- drawing: one canvas a panel, each pixel column from its lowest to its highest sample
+  // --- drawing: one canvas per panel; each pixel column reaches from its lowest to its highest sample
   function yRange(panel, from, to) {
     let low = Infinity, high = -Infinity;
     for (const { part } of parts(panel)) {
@@ -149,24 +156,36 @@
   function ticks(low, high, most) {
     const raw = (high - low) / most, power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 2.5, 5, 10].map(k => k * power).find(k => k >= raw) || raw;
-    const found = [];
-    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9 && found.length < 50; k++) found.push(k * step);
-    return found;
+    const values = [];
+    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9 && values.length < 50; k++) values.push(k * step);
+    return values;
   }
   function logTicks(low, high) {
-    const found = [], several = Math.log10(high / low) < 2.5 ? [1, 2, 5] : [1];
+    const values = [], several = Math.log10(high / low) < 2.5 ? [1, 2, 5] : [1];
     for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++) for (const k of several) {
-      const v = k * 10 ** e; if (v >= low && v <= high) found.push(v);
+      const v = k * 10 ** e; if (v >= low && v <= high) values.push(v);
     }
-    return found.length > 1 && found.length < 12 ? found : ticks(low, high, 4).filter(v => v > 0);
+    return values.length > 1 && values.length < 12 ? values : ticks(low, high, 4).filter(v => v > 0);
   }
-  const number = v => v === 0 ? "0" : Math.abs(v) >= 1e6 || Math.abs(v) < 1e-3 ? v.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e")
-    : String(Number(v.toPrecision(6))).replace(/\B(?<!\.\d*)(?=(\d{3})+(?!\d))/g, "\u202f");
-  const whole = n => String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  function number(v) {
+    if (v === 0) return "0";
+    if (Math.abs(v) >= 1e6 || Math.abs(v) < 1e-3) return v.toExponential(2).replace(/\.?0+e/, "e").replace("e+", "e");
+    return String(Number(v.toPrecision(6))).replace(/\B(?<!\.\d*)(?=(\d{3})+(?!\d))/g, "\u202f");
+  }
+  const grouped = n => String(n).replace(/\B(?=(\d{3})+$)/g, "\u202f");
   function place(v) {
     if (state.x !== "time") return number(Math.round(v * 100) / 100);
     const [from, to] = range();
-    return to - from > 7200 ? `${number(Math.round(v / 36) / 100)} h` : to - from > 120 ? `${number(Math.round(v / .6) / 100)} min` : `${number(v)} s`;
+    if (to - from > 7200) return `${number(Math.round(v / 36) / 100)} h`;
+    return to - from > 120 ? `${number(Math.round(v / .6) / 100)} min` : `${number(v)} s`;
+  }
+  function straight(g, x0, y0, x1, y1, dash = []) { // draws a line
+    g.setLineDash(dash);
+    g.beginPath();
+    g.moveTo(x0, y0);
+    g.lineTo(x1, y1);
+    g.stroke();
+    g.setLineDash([]);
   }
   function drawPanel(canvas, { panel, i }, isLast) {
     const width = canvas.clientWidth, height = (i === visible()[0].i ? HEIGHTS[0] : HEIGHTS[1]) + (isLast ? PAD.bottom : 0);
@@ -187,7 +206,8 @@
     g.fillText(`${panel.name}${unit}${state.log ? ", log scale" : ""}`, left, 10, right - left);
     g.textAlign = "right";
     for (const v of state.log ? logTicks(low, high) : ticks(low, high, height > 200 ? 6 : 4)) {
-      g.strokeStyle = token("grid"); g.beginPath(); g.moveTo(left, Math.round(Y(v)) + .5); g.lineTo(right, Math.round(Y(v)) + .5); g.stroke();
+      g.strokeStyle = token("grid");
+      straight(g, left, Math.round(Y(v)) + .5, right, Math.round(Y(v)) + .5);
       g.fillText(number(v), left - 6, Y(v));
     }
     g.textAlign = "center";
@@ -203,11 +223,21 @@
       g.setLineDash(live ? line.dash : [4, 3]); g.lineWidth = live ? 1.6 : 1.2;
       g.globalAlpha = window ? .35 : live ? 1 : .8;
       curve(g, part.x[state.x], part.y, X, Y, left, right, from, to, top);
-      if (window) { g.globalAlpha = 1; g.lineWidth = 2; g.setLineDash(live ? line.dash : [4, 3]); curve(g, part.x[state.x], smoothed(part, window), X, Y, left, right, from, to, null); }
+      if (window) {
+        g.globalAlpha = 1; g.lineWidth = 2; g.setLineDash(live ? line.dash : [4, 3]);
+        curve(g, part.x[state.x], smoothed(part, window), X, Y, left, right, from, to, null);
+      }
       g.globalAlpha = 1; g.setLineDash([]);
     }
-    if (drag?.box) { g.fillStyle = token("accent"); g.globalAlpha = .18; g.fillRect(Math.min(drag.x0, drag.x1), top, Math.abs(drag.x1 - drag.x0), bottom - top); g.globalAlpha = 1; }
-    if (pointer !== null) { g.strokeStyle = token("dead"); g.setLineDash([2, 3]); g.beginPath(); g.moveTo(X(pointer), top); g.lineTo(X(pointer), bottom); g.stroke(); g.setLineDash([]); }
+    if (drag?.box) {
+      g.fillStyle = token("accent"); g.globalAlpha = .18;
+      g.fillRect(Math.min(drag.x0, drag.x1), top, Math.abs(drag.x1 - drag.x0), bottom - top);
+      g.globalAlpha = 1;
+    }
+    if (pointer !== null) {
+      g.strokeStyle = token("dead");
+      straight(g, X(pointer), top, X(pointer), bottom, [2, 3]);
+    }
     g.restore();
     g.strokeStyle = token("line"); g.strokeRect(left + .5, top + .5, right - left - 1, bottom - top - 1);
   }
@@ -219,12 +249,19 @@
     if (run.runs.length > 1 && event.kind !== "finding") return;
     g.fillStyle = g.strokeStyle = run.runs.length > 1 ? token(STYLES[event.run][0]) : event.verdict ? token(event.verdict) : token("dead");
     if (event.kind === "finding" && run.runs.length === 1) {
-      const a = X(Math.max(start, from)); // one that is not over is marked where it begins: bands to the end would cover each other
+      const a = X(Math.max(start, from)); // one that is not over is marked only where it begins: bands to the end would overlap
       const b = end === null ? a + (start < from ? 0 : 6) : X(Math.min(last, to));
       if (b - a < .9 * (X(to) - X(from))) { g.globalAlpha = .14; g.fillRect(a, top, Math.max(b - a, 2), bottom - top); }
-    } else { g.globalAlpha = .6; g.setLineDash([3, 3]); g.beginPath(); g.moveTo(X(start), top); g.lineTo(X(start), bottom); g.stroke(); g.setLineDash([]); }
+    } else {
+      g.globalAlpha = .6;
+      straight(g, X(start), top, X(start), bottom, [3, 3]);
+    }
     g.globalAlpha = 1;
-    if (event.mark && run.runs.length === 1) { g.font = "bold 11px sans-serif"; g.textAlign = "left"; g.fillText(event.mark, Math.max(X(start), X(from)) + 3, top + (event.kind === "finding" ? 27 : 14)); g.font = "12px sans-serif"; }
+    if (event.mark && run.runs.length === 1) {
+      g.font = "bold 11px sans-serif"; g.textAlign = "left";
+      g.fillText(event.mark, Math.max(X(start), X(from)) + 3, top + (event.kind === "finding" ? 27 : 14));
+      g.font = "12px sans-serif";
+    }
   }
   function curve(g, x, y, X, Y, left, right, from, to, top) {
     const a = Math.max(0, lower(x, from) - 1), b = Math.min(x.length, lower(x, to) + 2);
@@ -240,45 +277,67 @@
       const v = y[i];
       if (!Number.isFinite(v) || (state.log && v <= 0)) { flush(); open = false; if (!Number.isFinite(v)) missing.push(X(x[i])); continue; }
       const px = X(x[i]);
-      if (!many) { open ? g.lineTo(px, Y(v)) : g.moveTo(px, Y(v)); if (!open && !(Number.isFinite(y[i + 1]) && i + 1 < b)) g.lineTo(px + 1.5, Y(v)); open = true; continue; }
+      if (!many) {
+        open ? g.lineTo(px, Y(v)) : g.moveTo(px, Y(v));
+        if (!open && !(Number.isFinite(y[i + 1]) && i + 1 < b)) g.lineTo(px + 1.5, Y(v)); // a single point
+        open = true;
+        continue;
+      }
       const c = Math.round(px);
-      if (c !== column) { flush(); column = c; low = high = entry = exit = v; } else { if (v < low) low = v; if (v > high) high = v; exit = v; }
+      if (c !== column) {
+        flush();
+        column = c;
+        low = high = entry = v;
+      } else { if (v < low) low = v; if (v > high) high = v; }
+      exit = v;
     }
     flush();
     g.stroke();
     if (top !== null) { g.fillStyle = token("bad"); for (const px of missing) g.fillRect(px - 1, top, 2, 7); }
-    if (!many && b - a < (right - left) / 6) for (let i = a; i < b; i++) if (Number.isFinite(y[i])) { g.fillStyle = g.strokeStyle; g.beginPath(); g.arc(X(x[i]), Y(y[i]), 2, 0, 7); g.fill(); }
+    if (many || b - a >= (right - left) / 6) return;
+    g.fillStyle = g.strokeStyle;
+    for (let i = a; i < b; i++) if (Number.isFinite(y[i])) { // few points have dots
+      g.beginPath(); g.arc(X(x[i]), Y(y[i]), 2, 0, 7); g.fill();
+    }
   }
   function draw() {
     const shown = visible(), box = $("panels");
     while (box.children.length > shown.length) box.lastChild.remove();
     while (box.children.length < shown.length) box.append(document.createElement("canvas"));
-    shown.forEach((one, k) => drawPanel(box.children[k], one, k === shown.length - 1));
+    shown.forEach((entry, k) => drawPanel(box.children[k], entry, k === shown.length - 1));
     box.dataset.drawn = String(Number(box.dataset.drawn || 0) + 1);
     let held = 0, points = 0;
     for (const { panel } of shown) for (const { part } of parts(panel)) { held += part.y.length; points += part.points; }
     $("held").textContent = held < points
-      ? `${whole(held)} of ${whole(points)} points: of each bucket the lowest, the highest and the first that is no number.`
-      : `Every logged point: ${whole(points)}.`;
+      ? `${grouped(held)} of ${grouped(points)} points: of each bucket the lowest, the highest and the first that is not a number.`
+      : `Every logged point: ${grouped(points)}.`;
     writeHash();
   }
   const redraw = () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(draw); };
 
-  // --- what is under the pointer
+  // --- the values at the pointer
   function read() {
     if (pointer === null) return;
     const bits = [[state.x === "step" ? run.axes[0].unit : state.x, place(pointer)]];
     for (const { panel } of visible()) for (const line of panel.lines) {
       let best = null;
       for (const part of line.parts) if (state.dead || part.live) {
-        const x = part.x[state.x]; let i = lower(x, pointer);
+        const x = part.x[state.x];
+        let i = lower(x, pointer);
         if (i > 0 && (i === x.length || pointer - x[i - 1] < x[i] - pointer)) i--;
-        if (i < x.length && (!best || Math.abs(x[i] - pointer) < Math.abs(best.x - pointer) || (part.live && !best.live && Math.abs(x[i] - pointer) <= Math.abs(best.x - pointer)))) best = { x: x[i], y: part.y[i], live: part.live, attempt: part.attempt };
+        if (i === x.length) continue;
+        const far = Math.abs(x[i] - pointer); // of two equally near points the live one is shown
+        if (!best || far < best.far || (far === best.far && part.live && !best.live))
+          best = { far, x: x[i], y: part.y[i], live: part.live, attempt: part.attempt };
       }
-      if (best) bits.push([panel.lines.length > 1 ? line.name : panel.name, `${number(best.y)}${panel.unit ? ` ${panel.unit}` : ""} at ${place(best.x)}${run.attempts.length > 1 ? ` (${run.attempts[best.attempt]}${best.live ? "" : ", discarded"})` : ""}`]);
+      if (!best) continue;
+      const unit = panel.unit ? ` ${panel.unit}` : "", discarded = best.live ? "" : ", discarded";
+      const attempt = run.attempts.length > 1 ? ` (${run.attempts[best.attempt]}${discarded})` : "";
+      const name = panel.lines.length > 1 ? line.name : panel.name;
+      bits.push([name, `${number(best.y)}${unit} at ${place(best.x)}${attempt}`]);
     }
-    const out = $("readout");
-    out.replaceChildren(...bits.flatMap(([name, words]) => { const b = document.createElement("b"); b.textContent = words; return [`${name} `, b, " · "]; }).slice(0, -1));
+    const shown = bits.flatMap(([name, words]) => [`${name} `, element("b", {}, words), " · "]);
+    $("readout").replaceChildren(...shown.slice(0, -1));
   }
 
   // --- controls
@@ -286,34 +345,53 @@
   function pan(share) { const [from, to] = range(), d = (to - from) * share; show(from + d, to + d); }
   const actions = {
     in: () => zoom(.5), out: () => zoom(2), all: () => { state.from = state.to = null; redraw(); },
-    link: async () => { try { await navigator.clipboard.writeText(location.href); $("readout").textContent = "The link to this view was copied."; } catch { $("readout").textContent = location.href; } },
+    link: async () => {
+      try {
+        await navigator.clipboard.writeText(location.href);
+        $("readout").textContent = "The link to this view was copied.";
+      } catch { $("readout").textContent = location.href; } // some browsers refuse it to pages from disk
+    },
   };
-  function element(name, attributes, ...children) { const e = Object.assign(document.createElement(name), attributes); e.append(...children); return e; }
+  function element(name, attributes, ...children) {
+    const made = Object.assign(document.createElement(name), attributes);
+    made.append(...children);
+    return made;
+  }
   function setUp() {
     document.title = `${run.title} · ${run.runs.length > 1 ? "compared" : "interactive view"}`;
     $("title").textContent = run.title;
-    $("axis").replaceChildren(...run.axes.map(({ name, unit, how }) => element("option", { value: name, title: how || "", selected: name === state.x }, name === "step" ? unit : name)));
+    $("axis").replaceChildren(...run.axes.map(({ name, unit, how }) =>
+      element("option", { value: name, title: how || "", selected: name === state.x }, name === "step" ? unit : name)));
     $("log").checked = state.log; $("dead").checked = state.dead; $("smooth").value = state.smooth;
     $("dead").closest("label").hidden = run.panels.every(p => p.lines.every(l => l.parts.every(part => part.live)));
     words();
     $("metrics").lastElementChild.replaceChildren(...run.panels.map((panel, i) => {
       const box = element("input", { type: "checkbox", checked: !state.hidden.has(i) });
-      box.addEventListener("change", () => { box.checked ? state.hidden.delete(i) : state.hidden.add(i); if (!visible().length) { state.hidden.delete(i); box.checked = true; } redraw(); });
+      box.addEventListener("change", () => {
+        box.checked ? state.hidden.delete(i) : state.hidden.add(i);
+        if (!visible().length) { state.hidden.delete(i); box.checked = true; } // the last panel stays
+        redraw();
+      });
       return element("label", {}, box, ` ${panel.name}`);
     }));
     compare();
     list();
   }
-  function list() { // events in the order of the axis; of several runs each in a column of its own
+  function list() { // the events in the order of the axis, with a column for each run
     const several = run.runs.length > 1, at = event => event.left?.[state.x] ?? event.x[state.x]?.[0] ?? 0;
     $("events").className = several ? "columns" : "";
     $("events").style.setProperty("--runs", run.runs.length);
-    const reached = []; // each run keeps its own order: a rollback stands where it happened, and what came then behind it
+    const reached = []; // the events of a run keep their order: after a rollback they are placed behind it
     const order = new Map(run.events.map(e => [e, reached[e.run ?? 0] = Math.max(reached[e.run ?? 0] ?? -Infinity, at(e))]));
     const listed = several ? [...run.events].sort((a, b) => order.get(a) - order.get(b)) : run.events;
     $("events").replaceChildren(...listed.map(event => {
       const go = element("button", { type: "button" }, event.title);
-      go.addEventListener("click", () => { const [a, b] = event.x[state.x], [first, last] = extent(), end = b ?? last; const w = Math.max(end - a, (last - first) * .004); show(a - w, end + w); $("panels").focus(); });
+      go.addEventListener("click", () => {
+        const [start, end] = event.x[state.x], [first, last] = extent();
+        const width = Math.max((end ?? last) - start, (last - first) * .004);
+        show(start - width, (end ?? last) + width);
+        $("panels").focus();
+      });
       const mark = element("span", { className: "mark" }, event.mark || "·");
       if (event.verdict) mark.dataset.v = event.verdict;
       const of = several ? element("small", {}, run.runs[event.run].title) : "";
@@ -322,21 +400,23 @@
       return row;
     }));
   }
-  function compare() { // whose line is whose, and the facts that are not the same
+  function compare() { // the legend, and the facts that differ
     const { runs } = run, box = $("compared");
     box.hidden = runs.length < 2;
     if (box.hidden) return;
-    $("legend").replaceChildren(...runs.map((one, k) => {
+    $("legend").replaceChildren(...runs.map((view, k) => {
       const sample = element("canvas", { width: 60, height: 12 }), g = sample.getContext("2d");
-      g.strokeStyle = token(STYLES[k][0]); g.setLineDash(STYLES[k][1].map(d => 2 * d)); g.lineWidth = 3;
-      g.beginPath(); g.moveTo(2, 6); g.lineTo(58, 6); g.stroke();
-      return element("li", {}, sample, element("a", { href: `../runs/${encodeURIComponent(state.runs[k])}/index.html` }, one.title), ` ${one.verdict}. ${one.headline}`);
+      g.strokeStyle = token(STYLES[k][0]); g.lineWidth = 3;
+      straight(g, 2, 6, 58, 6, STYLES[k][1].map(d => 2 * d));
+      const link = element("a", { href: `../runs/${encodeURIComponent(state.runs[k])}/index.html` }, view.title);
+      return element("li", {}, sample, link, ` ${view.verdict}. ${view.headline}`);
     }));
-    const names = [...new Set(runs.flatMap(one => one.facts.map(([name]) => name)))];
-    const value = (one, name) => one.facts.find(fact => fact[0] === name)?.[1] ?? "–";
-    const rows = names.map(name => [name, ...runs.map(one => value(one, name))]).filter(([, ...values]) => new Set(values).size > 1);
+    const names = [...new Set(runs.flatMap(view => view.facts.map(([name]) => name)))];
+    const value = (view, name) => view.facts.find(fact => fact[0] === name)?.[1] ?? "–";
+    const rows = names.map(name => [name, ...runs.map(view => value(view, name))]).filter(([, ...values]) => new Set(values).size > 1);
     const cells = (kind, row) => element("tr", {}, ...row.map((text, i) => element(i ? kind : "th", {}, text)));
-    $("facts").replaceChildren(element("thead", {}, cells("th", ["What differs", ...runs.map(one => one.title)])), element("tbody", {}, ...rows.map(row => cells("td", row))));
+    const head = element("thead", {}, cells("th", ["What differs", ...runs.map(view => view.title)]));
+    $("facts").replaceChildren(head, element("tbody", {}, ...rows.map(row => cells("td", row))));
   }
   const words = () => { $("smooth-words").textContent = state.smooth ? `mean of ${WINDOWS[state.smooth]} points` : "off"; };
   $("axis").addEventListener("change", e => { state.x = e.target.value; state.from = state.to = null; pointer = null; list(); redraw(); });
@@ -344,31 +424,62 @@
   $("dead").addEventListener("change", e => { state.dead = e.target.checked; redraw(); });
   $("smooth").addEventListener("input", e => { state.smooth = Number(e.target.value); words(); redraw(); });
   $("controls").addEventListener("submit", e => e.preventDefault());
-  $("controls").addEventListener("click", e => { const what = e.target.closest("[data-do]"); if (what && run) actions[what.dataset.do](); });
+  $("controls").addEventListener("click", e => {
+    const button = e.target.closest("[data-do]");
+    if (button && run) actions[button.dataset.do]();
+  });
   const box = $("panels"), fingers = new Map();
   const inside = e => e.target.inverse ? e.target.inverse(e.offsetX) : null;
-  box.addEventListener("wheel", e => { if (!run || inside(e) === null) return; e.preventDefault(); zoom(1.0015 ** e.deltaY, inside(e)); }, { passive: false });
-  box.addEventListener("pointerdown", e => { if (inside(e) === null) return; e.target.setPointerCapture(e.pointerId); fingers.set(e.pointerId, e.offsetX); drag = { canvas: e.target, x0: e.offsetX, x1: e.offsetX, range: range(), box: e.shiftKey }; });
+  box.addEventListener("wheel", e => {
+    if (!run || inside(e) === null) return;
+    e.preventDefault();
+    zoom(1.0015 ** e.deltaY, inside(e));
+  }, { passive: false });
+  box.addEventListener("pointerdown", e => {
+    if (inside(e) === null) return;
+    e.target.setPointerCapture(e.pointerId);
+    fingers.set(e.pointerId, e.offsetX);
+    drag = { canvas: e.target, x0: e.offsetX, x1: e.offsetX, range: range(), box: e.shiftKey };
+  });
   box.addEventListener("pointermove", e => {
     if (!run || !e.target.inverse) return;
     if (fingers.has(e.pointerId)) fingers.set(e.pointerId, e.offsetX);
-    if (fingers.size === 2) { const [p, q] = [...fingers.values()]; const spread = Math.abs(p - q) || 1; if (drag?.spread) zoom(drag.spread / spread, e.target.inverse((p + q) / 2)); drag = { ...drag, spread, box: false }; return; }
+    if (fingers.size === 2) { // two fingers zoom
+      const [p, q] = [...fingers.values()], spread = Math.abs(p - q) || 1;
+      if (drag?.spread) zoom(drag.spread / spread, e.target.inverse((p + q) / 2));
+      drag = { ...drag, spread, box: false };
+      return;
+    }
     if (drag && !drag.spread) {
       drag.x1 = e.offsetX;
-      if (!drag.box) { const [l, r] = e.target.box, d = (drag.x0 - e.offsetX) / (r - l) * (drag.range[1] - drag.range[0]); show(drag.range[0] + d, drag.range[1] + d); return; }
+      if (!drag.box) {
+        const [left, right] = e.target.box, [from, to] = drag.range;
+        const moved = (drag.x0 - e.offsetX) / (right - left) * (to - from);
+        show(from + moved, to + moved);
+        return;
+      }
     }
     pointer = inside(e); read(); redraw();
   });
-  const release = e => { fingers.delete(e.pointerId); if (drag?.box && drag.x0 !== drag.x1) { const [a, b] = [drag.x0, drag.x1].sort((p, q) => p - q).map(drag.canvas.inverse); drag = null; show(a, b); } if (!fingers.size) { drag = null; if (run) redraw(); } };
+  const release = e => {
+    fingers.delete(e.pointerId);
+    if (drag?.box && drag.x0 !== drag.x1) {
+      const [from, to] = [drag.x0, drag.x1].sort((p, q) => p - q).map(drag.canvas.inverse);
+      drag = null;
+      show(from, to);
+    }
+    if (!fingers.size) { drag = null; if (run) redraw(); }
+  };
   for (const name of ["pointerup", "pointercancel"]) box.addEventListener(name, release);
   box.addEventListener("pointerleave", () => { pointer = null; if (run) redraw(); });
   box.addEventListener("dblclick", () => run && actions.all());
   box.addEventListener("keydown", e => {
-    const keys = { ArrowLeft: () => pan(-.2), ArrowRight: () => pan(.2), "+": () => zoom(.5), "=": () => zoom(.5), "-": () => zoom(2), 0: actions.all };
+    const { in: closer, out: farther, all } = actions;
+    const keys = { ArrowLeft: () => pan(-.2), ArrowRight: () => pan(.2), "+": closer, "=": closer, "-": farther, 0: all };
     if (run && keys[e.key]) { e.preventDefault(); keys[e.key](); }
   });
   addEventListener("resize", () => run && redraw());
-  addEventListener("hashchange", () => location.reload()); // somebody followed a link to another view
+  addEventListener("hashchange", () => location.reload()); // a link to another view was followed
 
   // --- start
   readHash();
@@ -378,7 +489,8 @@
   const folder = name => `../runs/${encodeURIComponent(name)}`;
   $("back").href = state.runs.length > 1 ? "../browse.html" : `${folder(state.runs[0])}/index.html`;
   if (state.runs.length > 1) $("back").textContent = "Browse";
-  const script = name => new Promise((done, failed) => document.body.append(element("script", { src: `${folder(name)}/view.js`, onload: done, onerror: failed })));
+  const script = name => new Promise((done, failed) => document.body.append(
+    element("script", { src: `${folder(name)}/view.js`, onload: done, onerror: failed })));
   state.runs.reduce((before, name) => before.then(() => script(name)), Promise.resolve())
     .then(start, () => { $("title").textContent = "There are no data for a run that the address names."; });
 })();

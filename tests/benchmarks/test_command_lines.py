@@ -26,7 +26,8 @@ NO_NUMBER = "argument {}: {!r} is no whole number of at least 1"
         (
             "exam.view",
             "--line ( a.csv",
-            "argument --line: ( is no regular expression: missing ), unterminated subpattern at position 0",
+            "argument --line: ( is not a regular expression: missing ), "
+            "unterminated subpattern at position 0",
         ),
         ("exam.view", "a.csv --draw a.png acc", "no series acc. It has: loss"),
         ("benchmarks.pointers", "--from none", NO_FOLDER),

@@ -21,8 +21,8 @@ from tests.pages.test_hostile import ordinary, poisoned
 from chronicle.build.site import write_tree
 from chronicle.figures.sheet import Sheet
 from chronicle.model import Entry, EventKind, Note
-from chronicle.pages import assets, load_cases, pages
-from chronicle.pages.gallery import Case
+from chronicle.pages import assets, pages
+from chronicle.pages.gallery import Case, load_cases
 from chronicle.workspace.folders import shipped_file
 
 FLAGS = [

@@ -166,7 +166,7 @@ def test_no_page_tells_a_place_on_this_machine(chronicle, tmp_path, monkeypatch)
 @pytest.mark.slow
 def test_side_files_of_a_tracker_alone_are_said_once_and_no_failure(chronicle, tmp_path):
     """Whatever the command, whether they are named or lie in a folder; beside a log they are read with it."""
-    message = "no log, but what is read together with one that lies beside it"
+    message = "no log, only files that are read together with a log beside them"
     alone = tmp_path / "alone"
     alone.mkdir()
     (alone / "swanlab-metadata.json").write_text('{"a": 1}')

@@ -27,7 +27,7 @@ def git(folder, *arguments):
 
 @pytest.mark.slow
 def test_what_is_damaged_is_told_and_made_again(chronicle, built):
-    assert chronicle("check").out == f"all is whole in {built}\n"
+    assert chronicle("check").out == f"nothing is damaged in {built}\n"
     entry, site = built / "build" / "entries" / "a", built / "build" / "site"
     figure = entry / "whole-wide.svg"
     whole, times = figure.read_bytes(), (figure.stat().st_atime_ns, figure.stat().st_mtime_ns)
@@ -41,12 +41,11 @@ def test_what_is_damaged_is_told_and_made_again(chronicle, built):
     ran = chronicle("check")
     assert ran.code == 1
     assert ran.err.splitlines() == [
-        f"error: {built}/runs/a/more.csv: is a link to what does not exist. "
-        "Remedy: mend the link or remove it",
-        f"error: {built}/runs/a/notes.md@11: is no UTF-8; a page shows a sign in its place. "
+        f"error: {built}/runs/a/more.csv: is a link to a file that does not exist. "
+        "Remedy: correct or remove it",
+        f"error: {built}/runs/a/notes.md@11: is not UTF-8, and pages show a replacement character. "
         "Remedy: save it as UTF-8",
-        f"error: {figure}: holds something else than what was written. "
-        "Remedy: chronicle build, which makes it again",
+        f"error: {figure}: has other content than was written. Remedy: chronicle build, which makes it again",
         f"error: {entry}/series.csv.gz: is missing. Remedy: chronicle build, which makes it again",
         f"error: {site}/index.html: is missing. Remedy: chronicle build, which makes it again",
     ]
@@ -57,7 +56,7 @@ def test_what_is_damaged_is_told_and_made_again(chronicle, built):
     assert chronicle("check").code == 0
     (site / "runs" / "a" / "entry.json").write_text("{}")
     assert chronicle("check").err == (
-        f"error: {site}/runs/a/entry.json: is not what was kept of the run. "
+        f"error: {site}/runs/a/entry.json: differs from the stored result of the run. "
         "Remedy: chronicle build, which makes it again\n"
     )
 
@@ -73,8 +72,8 @@ def test_a_log_that_changed_unseen_is_told_and_read_again(chronicle, built):
     assert ran.code == 1
     assert not memory.exists()
     assert ran.err.splitlines() == [
-        f"error: {log}: changed, and its size and times did not: a disk that fails, or a tool that hides "
-        "what it does. Remedy: compare it with a copy of yours; the next build reads it again"
+        f"error: {log}: has changed although its size and times have not: a failing disk, or a tool that "
+        "resets them. Remedy: compare it with a copy of your own; the next build reads it again"
     ]
 
 
@@ -84,13 +83,13 @@ def test_what_git_holds_is_looked_at(chronicle, tmp_path):
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-qm", "Keep a run")
-    assert chronicle("check").out == f"all is whole in {tmp_path}\n"
+    assert chronicle("check").out == f"nothing is damaged in {tmp_path}\n"
     with (tmp_path / "runs" / "a" / "a.csv").open("a") as log:
         log.write("401,2.0\n")
     ran = chronicle("check")
     assert (ran.code, ran.out.splitlines()[0]) == (
         0,
-        "runs/a/a.csv: differs from what git holds (`git diff` shows how)",
+        "runs/a/a.csv: differs from the last commit (`git diff` shows how)",
     )
     blob = subprocess.run(
         ["git", "rev-parse", "HEAD:runs/a/a.csv"], capture_output=True, text=True, check=True
@@ -100,5 +99,5 @@ def test_what_git_holds_is_looked_at(chronicle, tmp_path):
     kept.write_bytes(kept.read_bytes()[:-9])
     ran = chronicle("check")
     assert ran.code == 1
-    assert ran.err.startswith(f"error: {tmp_path}: what git holds is damaged (")
-    assert ran.err.endswith("). Remedy: clone it anew\n")
+    assert ran.err.startswith(f"error: {tmp_path}: the git repository is damaged (")
+    assert ran.err.endswith("). Remedy: clone it again\n")

@@ -6,14 +6,14 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from chronicle.build import part
-from chronicle.build.site import ENGINES, Engine, build_site
+from chronicle.build.site import ENGINES, Engine, SiteRecord, build_site
 from chronicle.errors import MissingExtra, SiteError
 
 
 def test_an_engine_that_is_not_installed(tmp_path, monkeypatch):
     monkeypatch.setitem(ENGINES, "zensical", Engine("no_such_module", "engines"))
     with pytest.raises(MissingExtra) as err:
-        build_site("zensical", tmp_path / "mkdocs.yml", tmp_path / "out", strict=False, epoch=0)
+        build_site(SiteRecord("zensical"), tmp_path / "mkdocs.yml", tmp_path / "out")
     assert str(err.value) == (
         "--engine zensical needs the package 'no_such_module', which is not installed. "
         "Remedy: pip install 'training-chronicle[engines]'"
@@ -24,7 +24,7 @@ def test_the_words_of_an_engine_that_fails(tmp_path):
     (tmp_path / "mkdocs.yml").write_text("site_name: x\ntheme: no-such-theme\n")
     (tmp_path / "docs").mkdir()
     with pytest.raises(SiteError, match=r"mkdocs failed \(exit 1\):\n(.|\n)*no-such-theme"):
-        build_site("mkdocs", tmp_path / "mkdocs.yml", tmp_path / "out", strict=False, epoch=0)
+        build_site(SiteRecord("mkdocs"), tmp_path / "mkdocs.yml", tmp_path / "out")
 
 
 @pytest.mark.slow
@@ -33,9 +33,9 @@ def test_a_site_is_called_by_the_title_of_the_workspace(tmp_path):
     config.write_text("site_name: elsewhere\nplugins: []\nsite_dir: nowhere\n")
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("# Home\n")
-    build_site("mkdocs", config, out, title="Our runs: 2026", strict=False, epoch=0)
+    build_site(SiteRecord("mkdocs", "Our runs: 2026"), config, out)
     assert "<title>Our runs: 2026</title>" in (out / "index.html").read_text()
-    build_site("mkdocs", config, out, title="<script>alert(1)</script>", strict=False, epoch=0)
+    build_site(SiteRecord("mkdocs", "<script>alert(1)</script>"), config, out)
     assert "<script>alert" not in (out / "index.html").read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["docs", "mkdocs.yml", "out"]
 
@@ -50,7 +50,7 @@ def test_of_a_theme_neither_source_maps_are_published_nor_a_search_that_nobody_a
 
     def found(plugins: str) -> set[str]:
         config.write_text(f"site_name: elsewhere\ntheme: material\nplugins: [{plugins}]\n")
-        build_site("mkdocs", config, out, strict=False, epoch=0)
+        build_site(SiteRecord("mkdocs"), config, out)
         return {path.parent.name for path in out.glob("assets/javascripts/*/*.js")}
 
     assert found("") == set()
@@ -67,7 +67,7 @@ def test_pages_have_no_empty_lines_and_no_indentation_but_where_these_count(tmp_
     (tmp_path / "docs").mkdir()
     text = "# Home\n\n    def two():\n\n        return 2\n\n<textarea>\n\n  as typed\n</textarea>\n"
     (tmp_path / "docs" / "index.md").write_text(text)
-    build_site("mkdocs", config, out, strict=False, epoch=0)
+    build_site(SiteRecord("mkdocs"), config, out)
     page = (out / "index.html").read_text()
     code, typed = (
         "<pre><code>def two():\n\n    return 2\n</code></pre>",

@@ -95,16 +95,16 @@ def test_what_is_said_of_logs_that_tell_of_no_run() -> None:
     logs = [machine(fault(100, "n1"), fault(200, "n1"))]
     assert runs_concerned(logs, [training("a", START + 1e6)]) == (
         [],
-        "tells of machines and no training (2 faults, first: Xid 79 (2023-11-20T09:05:00Z, n1)); "
-        f"no run here names its job or ran then. {what}",
+        "the log of a machine, not of a training (2 faults, first: Xid 79 (2023-11-20T09:05:00Z, n1)); "
+        f"no run here names the same job or ran at that time. {what}",
     )
     assert runs_concerned(logs, [training(name) for name in "dcba"]) == (
         [],
-        "tells of machines and no training (2 faults, first: Xid 79 (2023-11-20T09:05:00Z, n1)); "
-        f"may be of a, b, c, …, which ran at one time. {what}",
+        "the log of a machine, not of a training (2 faults, first: Xid 79 (2023-11-20T09:05:00Z, n1)); "
+        f"it may belong to a, b, c, …, which ran at the same time. {what}",
     )
     assert runs_concerned([machine()], [])[1].startswith(
-        "tells of machines and no training (0 faults); no run"
+        "the log of a machine, not of a training (0 faults); no run"
     )
 
 
@@ -146,8 +146,9 @@ def test_one_that_tells_of_no_run_is_a_problem(tmp_path: Path) -> None:
     assert outcomes["a"].full_entry().faults == ()
     assert outcomes["dmesg"].entry is None
     assert outcomes["dmesg"].problems == (
-        f"tells of machines and no training (1 fault, first: {LOST} (nid003)); no run here names its job or "
-        "ran then. Remedy: put it into the folder of its run, or name it among the paths of its run.toml",
+        f"the log of a machine, not of a training (1 fault, first: {LOST} (nid003)); no run here names "
+        "the same job or ran at that time. Remedy: put it into the folder of its run, or name it among the "
+        "paths of its run.toml",
     )
 
 

@@ -247,7 +247,7 @@ def test_a_pattern_that_is_none():
     with pytest.raises(ConfigError) as raised:
         from_table(WorkspaceConfig, {"redact": {"patterns": ["("]}}, "chronicle.toml")
     assert str(raised.value) == (
-        "chronicle.toml: redact.patterns[0]: '(' is no regular expression: "
+        "chronicle.toml: redact.patterns[0]: '(' is not a regular expression: "
         "missing ), unterminated subpattern at position 0"
     )
 

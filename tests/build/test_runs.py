@@ -61,7 +61,7 @@ def test_files_beside_a_log_are_no_runs_when_all_files_are_named(tmp_path: Path)
     (tmp_path / "config.json").write_text('{"lr": 0.1}')
     (tmp_path / "requirements.txt").write_text("numpy==2.0\n")
     paths = sorted(map(str, tmp_path.iterdir()))
-    message = "no log, but what is read together with one that lies beside it"
+    message = "no log, only files that are read together with a log beside them"
     for command in ("classify", "doctor"):
         ran = CliRunner().invoke(cli, [command, *paths])
         assert (ran.exit_code, ran.stderr) == (0, f"{paths[0]}, {paths[2]}: {message}\n")
@@ -80,7 +80,7 @@ def test_data_that_lie_beside_logs_are_left_out_and_named(tmp_path: Path) -> Non
     (tmp_path / "out" / "predictions.csv").write_text("y_true,y_pred\n0.5,0.25\n0.125,0.75\n0.5,0.5\n")
     csv_log(tmp_path / "out" / "metrics.csv", FALLING)
     ran = CliRunner().invoke(cli, ["classify", str(tmp_path)])
-    remark = "no column counts steps, and no metric is known. Remedy: name it alone, and it is read"
+    remark = "no column counts steps, and no metric is known. Remedy: name it alone to have it read"
     assert (ran.exit_code, ran.stderr) == (0, f"{tmp_path / 'data'}: {remark}\n")
     assert (
         "In doubt: predictions.csv was left out: no column counts steps, and no metric is known" in ran.stdout

@@ -95,7 +95,7 @@ def test_a_site_without_all_its_pages_is_not_published(tmp_path: Path) -> None:
     with pytest.raises(SiteError) as err:
         put_in_place(made, out, missing)
     assert str(err.value) == (
-        "the site engine made no runs/a/index.html; the site of the last build is left as it is"
+        "the site engine did not make runs/a/index.html; the last site was left unchanged"
     )
     assert texts_of(out)["index.html"] == "old"
 

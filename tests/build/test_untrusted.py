@@ -50,7 +50,7 @@ def test_nothing_of_a_fork_acts(hostile, monkeypatch):
     assert (site / "runs" / "good" / "index.html").is_file()
     assert "TAKEN OVER" not in (site / "index.html").read_text("utf-8")
     for name, words in {
-        "linked": "linked/m.csv: is a link, and none is followed in what is not trusted",
+        "linked": "linked/m.csv: is a link, and links are not followed in an untrusted workspace",
         "pointed": "pointed/run.toml: leads out of the workspace, to secret.csv",
         "fetched": "fetched/run.toml: paths: s3://bucket/x may not be fetched",
         "absolute": "absolute/run.toml: leads out of the workspace, to secret.csv",
@@ -69,7 +69,7 @@ def test_the_folder_of_the_runs_may_be_no_link_out_of_the_workspace(hostile, tru
         "runs: leads out of the workspace, to runs. Remedy: "
         "add its folder to `allow` of chronicle.toml, or `chronicle add` the log"
         if trusted
-        else "runs: is a link, and none is followed in what is not trusted"
+        else "runs: is a link, and links are not followed in an untrusted workspace"
     )
 
 
@@ -87,7 +87,7 @@ def test_a_committed_link_is_refused_in_any_mode(hostile, place):
     os.symlink(outside, hostile / place)
     (hostile / "chronicle.toml").write_text("")
     workspace = Workspace.find(hostile)
-    with pytest.raises(UsageError, match="is a link, and chronicle removes what it does not know"):
+    with pytest.raises(UsageError, match="is a link, and chronicle removes unknown files"):
         build(workspace, workspace.runs(), places(workspace, None))
     assert (outside / "mine.txt").read_text() == "mine"
 

@@ -91,7 +91,10 @@ def test_the_command_alone_shows_what_there_is(chronicle):
 
 def test_days_that_run_backwards(chronicle):
     ran = chronicle("export", "--from", "2026-02-01", "--to", "2026-01-01")
-    assert (ran.code, ran.err) == (2, "error: --from is a day after --to. Remedy: exchange the two\n")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: the day of --from is after that of --to. Remedy: exchange the two\n",
+    )
 
 
 def test_a_folder_or_notes_that_may_not_be_read_cost_their_run_alone(chronicle, tmp_path, monkeypatch):
@@ -134,8 +137,11 @@ def test_no_workspace(chronicle):
     ran = chronicle("build")
     assert (ran.code, ran.out) == (2, "")
     remedy = "name logs to build, or chronicle init DIR"
-    assert ran.err == f"error: no chronicle.toml here or above. Remedy: {remedy}\n"
-    assert chronicle("list").err == "error: no chronicle.toml here or above. Remedy: chronicle init DIR\n"
+    assert ran.err == f"error: no chronicle.toml in this folder or above it. Remedy: {remedy}\n"
+    assert (
+        chronicle("list").err
+        == "error: no chronicle.toml in this folder or above it. Remedy: chronicle init DIR\n"
+    )
 
 
 def test_nothing_to_read(chronicle, tmp_path):
@@ -148,7 +154,7 @@ def test_nothing_to_read(chronicle, tmp_path):
 EMPTY = "a path is empty. Remedy: name a file or folder; the current one is `.`"
 ADDRESS = "s3://bucket/run is an address. Remedy: name a folder of this machine"
 OWN = "is where the workspace or a build keeps its own files. Remedy: name another --out"
-AROUND = "holds the runs of the workspace. Remedy: name a log or folder beside them"
+AROUND = "contains the runs of the workspace. Remedy: name a log or folder beside them"
 
 
 @pytest.mark.parametrize(
@@ -307,7 +313,7 @@ def test_a_note_on_an_event_that_is_not_there_names_the_nearest(chronicle, team)
 def test_a_note_on_a_step_outside_of_the_run_is_kept_with_a_warning(chronicle, team):
     ran = chronicle("note", "run-7", "x", "--step", "99999", "--author", "ada")
     assert ran.code == 0
-    assert ran.err.startswith("warning: step 99\u202f999 lies outside of the run, 1 to ")
+    assert ran.err.startswith("warning: step 99\u202f999 is outside of the run, whose steps are 1 to ")
 
 
 def test_the_author_of_a_note_is_that_of_git(chronicle, team):
@@ -349,10 +355,10 @@ def test_a_figure_is_written_as_pixels_for_a_chat(tmp_path, chronicle, monkeypat
     [
         (("--png", "calm.csv", "--finding", "7"), "no finding '7'. Remedy: name one of this run: 1"),
         (("--png", "none.csv"), "no such file or folder: none.csv. Remedy: check the path"),
-        (("--dark",), "--finding and --dark go with --png RUN. Remedy: name a run with --png"),
+        (("--dark",), "--finding and --dark need --png RUN. Remedy: name a run with --png"),
         (
             ("--png", "log.csv", "--from", "2026-01-01"),
-            "--from and --to go without --png. Remedy: leave out one or the other",
+            "--from and --to cannot be used with --png. Remedy: leave out --png",
         ),
     ],
 )

@@ -133,7 +133,7 @@ def test_triage_writes_each_answer_at_once_and_asks_for_the_verdict(team, chroni
         ("jo", "review worrying", False, ""),
     ]
     again = chronicle("triage")
-    assert again.out == "Nothing is left to judge.\n"
+    assert again.out == "No finding is left to review.\n"
 
 
 def test_triage_ends_with_its_input_and_leaves_what_was_skipped(team, chronicle, monkeypatch):
@@ -158,10 +158,20 @@ def test_a_disputed_finding_is_listed_with_its_dispute(team, chronicle):
     assert "runs/lost/index.html&#35;nan-inf-a1-300" in page
 
 
+def test_triage_lists_the_runs_of_the_workspace_once(team, chronicle, monkeypatch):
+    """Not again for each run and finding, because every run.toml is read for it."""
+    listed: list[Workspace] = []
+    runs = Workspace.runs
+    monkeypatch.setattr(Workspace, "runs", lambda workspace: listed.append(workspace) or runs(workspace))
+    keys(monkeypatch, "q")
+    assert chronicle("triage").code == 0
+    assert len(listed) == 1
+
+
 def test_triage_before_a_build(tmp_path, chronicle):
     chronicle("init", ".")
     ran = chronicle("triage")
-    assert (ran.code, ran.err) == (3, "error: no run was built yet. Remedy: chronicle build\n")
+    assert (ran.code, ran.err) == (3, "error: no run has been built yet. Remedy: chronicle build\n")
 
 
 def test_notes_beside_a_log_are_read_and_are_no_log(tmp_path, chronicle):

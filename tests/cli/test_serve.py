@@ -46,7 +46,7 @@ def test_a_port_that_is_taken(chronicle, tmp_path):
         ran = chronicle("serve", "--port", str(port))
     assert ran.code == 2
     assert ran.err == (
-        f"error: --port {port}: Address already in use. Remedy: name another, or 0 for any free one\n"
+        f"error: --port {port}: Address already in use. Remedy: name another port, or 0 for any free one\n"
     )
 
 
@@ -59,7 +59,7 @@ def test_a_new_note_builds_again_and_an_error_does_not_end_it(chronicle, tmp_pat
     messages: list[str] = []
     before = rebuild_if_changed(workspace, None, {}, messages.append)
     assert rebuild_if_changed(workspace, None, before, messages.append) == before
-    assert messages == ["built again: 1 runs"]
+    assert messages == ["rebuilt: 1 run"]
     chronicle("note", "a", "seen")
     assert state(workspace) != before
     (tmp_path / "mkdocs.yml").unlink()

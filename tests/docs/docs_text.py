@@ -10,17 +10,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import get_args, get_origin, get_type_hints
 
 import click
 
 from chronicle import errors
 from chronicle.classify.patterns import PATTERNS
-from chronicle.cli import CONTEXT, cli
+from chronicle.cli import cli
+from chronicle.cli.commands import CONTEXT
 from chronicle.metrics.aliases import ALIASES
 from chronicle.readers.side_files import SIDE_FILES
-from chronicle.workspace.config import Redact, RunConfig, WorkspaceConfig
+from chronicle.workspace.config import Redact, RunConfig, WorkspaceConfig, accepted
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -40,9 +42,11 @@ def commands() -> str:
 def keys(kind: type) -> str:
     """The keys of a configuration file as a table."""
     rows = ["| key | default | unit | meaning |", "| --- | --- | --- | --- |"]
+    hints = get_type_hints(kind)
     for field in dataclasses.fields(kind):
-        meta = field.metadata
-        words = [f"`{choice}`" for choice in map(str, meta["choices"]) if choice]
+        meta, hint = field.metadata, hints[field.name]
+        of_values = get_args(hint)[1] if get_origin(hint) is Mapping else hint
+        words = [f"`{choice}`" for choice in map(str, accepted(of_values)) if choice]
         meaning = meta["doc"] + (f" One of {', '.join(words)}." if words else "")
         value = getattr(kind(), field.name)
         default = "–" if dataclasses.is_dataclass(value) else f"`{json.dumps(value, ensure_ascii=False)}`"

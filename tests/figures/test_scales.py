@@ -119,14 +119,14 @@ def test_the_true_value_beside_a_clip(value, words):
 def test_a_reward_that_is_lost_ends_near_zero(role):
     segments = [Segment(np.arange(100.0), np.repeat([0.6, 1e-5], [60, 40]), True)]
     logarithmic = role not in (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE, Role.LEARNING_RATE)
-    assert y_scale(segments, role, whole=True).log is logarithmic
+    assert y_scale(segments, role, all_values=True).log is logarithmic
 
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_learning_rate_begins_at_zero_and_a_loss_where_its_curve_is(whole):
     segments = [Segment(np.arange(100.0), np.linspace(3e-4, 1e-4, 100), True)]
-    assert y_scale(segments, Role.LEARNING_RATE, whole=whole).low == 0
-    assert 0 < y_scale(segments, Role.LOSS, whole=whole).low <= 1e-4
+    assert y_scale(segments, Role.LEARNING_RATE, all_values=whole).low == 0
+    assert 0 < y_scale(segments, Role.LOSS, all_values=whole).low <= 1e-4
 
 
 @given(
@@ -136,7 +136,7 @@ def test_a_learning_rate_begins_at_zero_and_a_loss_where_its_curve_is(whole):
 )
 def test_every_scale_is_a_proper_interval(values, role, peaks):
     segments = [Segment(np.arange(len(values), dtype=float), np.array(values), True)]
-    for scale in (y_scale(segments, role, peaks), y_scale(segments, role, whole=True)):
+    for scale in (y_scale(segments, role, peaks), y_scale(segments, role, all_values=True)):
         assert np.isfinite([scale.low, scale.high]).all() and scale.low < scale.high
         assert scale.low > 0 or not scale.log
     assert scale.low <= min(values) and max(values) <= scale.high  # the last one is of the whole

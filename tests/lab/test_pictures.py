@@ -7,7 +7,8 @@ import re
 from lab.pictures import DOCS, KINDS, SITES, name, table
 from tests.pages.samples import healthy, rollback, site
 
-from chronicle.pages import guide_js, load_cases, pages
+from chronicle.pages import guide_js, pages
+from chronicle.pages.gallery import load_cases
 from chronicle.workspace.folders import shipped_file
 
 MOST = 60_000  # bytes of a picture

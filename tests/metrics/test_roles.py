@@ -426,7 +426,7 @@ def test_an_override_wins_and_the_first_of_two() -> None:
 
 
 def test_an_override_that_is_no_regular_expression_is_named() -> None:
-    with pytest.raises(UsageError, match=r"roles: '\(' is no regular expression"):
+    with pytest.raises(UsageError, match=r"roles: '\(' is not a regular expression"):
         assign(log("loss"), [("(", Role.LOSS)])
 
 

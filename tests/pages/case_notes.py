@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from chronicle.model import Note
-from chronicle.pages import load_cases
+from chronicle.pages.gallery import load_cases
 from chronicle.workspace.notes import line_of
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -24,8 +24,7 @@ from chronicle.model import (
     Note,
     Verdict,
 )
-from chronicle.pages import PatternPage, SiteData, load
-from chronicle.pages.gallery import Cause, Condition, Lookalike, Source
+from chronicle.pages.gallery import Cause, Condition, Lookalike, PatternPage, SiteData, Source, load
 from chronicle.workspace.folders import shipped_file
 
 

@@ -9,9 +9,7 @@ from tests.story.told_specimens import NAMES, RUNS, specimen
 
 from chronicle.cli.terminal import explain
 from chronicle.model import Event, EventKind, Verdict
-from chronicle.pages import PatternPage, load
-from chronicle.pages.gallery import Cause
-from chronicle.pages.run_page import Advice, advice, ranked
+from chronicle.pages.gallery import Advice, Cause, PatternPage, advice, load, ranked
 from chronicle.story.signs import Sign
 from chronicle.workspace.folders import run_in
 

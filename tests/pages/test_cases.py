@@ -12,7 +12,8 @@ from tests.pages.samples import site
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.errors import ConfigError
-from chronicle.pages import load_cases, pages
+from chronicle.pages import pages
+from chronicle.pages.gallery import load_cases
 from chronicle.pages.words import cited
 from chronicle.workspace.notes import read_notes
 
@@ -48,7 +49,7 @@ def test_without_cases_there_is_no_shelf() -> None:
 def test_a_mistake_is_named_with_file_and_key(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         read(tmp_path, CASE.replace("kind: decision", "kind: guess"))
-    words = "'guess' is none of event, hypothesis, tried, decision, outcome, lesson"
+    words = "'guess' is none of 'event', 'hypothesis', 'tried', 'decision', 'outcome', 'lesson'"
     assert str(caught.value).startswith(f"gallery/cases/demo.md: log[0].kind: {words}")
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from tests.pages.samples import CALM, EVENTS, healthy, rollback, small
 
 from chronicle.model import Entry, Event, EventKind, JoinKind, Verdict
-from chronicle.pages import SiteData
 from chronicle.pages.chronology import experiments, experiments_page
+from chronicle.pages.gallery import SiteData
 from chronicle.pages.words import renderer
 
 _, DIP, LEFT, ROLLBACK, DECISION, END = EVENTS

@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 from tests.pages.samples import EVENTS, healthy, many, rollback, site, small
 
-from chronicle.pages import SiteData
 from chronicle.pages.chronology import MOST, atom, json_feed
+from chronicle.pages.gallery import SiteData
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 RFC_3339 = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from chronicle.errors import ConfigError
 from chronicle.model import Verdict
-from chronicle.pages import load, load_gallery
-from chronicle.pages.gallery import Cause, Condition, Lookalike, Source, parse
+from chronicle.pages.gallery import Cause, Condition, Lookalike, PatternPage, Source, load, load_gallery
 from chronicle.workspace.folders import shipped_file
 
 GOOD = """---
@@ -36,6 +36,16 @@ Prose **here**.
 """
 
 
+def parse(text: str, name: str, verdict: Verdict) -> PatternPage:
+    """The page of a gallery folder that has this file alone."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / verdict / f"{name}.md"
+        file.parent.mkdir()
+        file.write_text(text)
+        (page,) = load(Path(folder))
+    return page
+
+
 def test_a_page_in_full() -> None:
     page = parse(GOOD, "our-own", Verdict.WORRYING)
     assert page.title == "Our own"
@@ -57,11 +67,11 @@ def test_a_page_in_full() -> None:
         (("title: Our own\n", ""), "title: must be a text, not None"),
         (
             ("evidence: proved", "evidence: certain"),
-            "causes[0].evidence: 'certain' is none of proved, reported, guess",
+            "causes[0].evidence: 'certain' is none of 'proved', 'reported', 'guess'",
         ),
         (
             ("verdict: good", "verdict: fine"),
-            "lookalikes[0].verdict: 'fine' is none of good, unexpected, worrying, bad",
+            "lookalikes[0].verdict: 'fine' is none of 'good', 'unexpected', 'worrying', 'bad'",
         ),
         (
             ("how: It differs.", "why: x"),

@@ -8,8 +8,8 @@ import pytest
 from tests.pages.samples import EVENTS, healthy, many, rollback, site
 
 from chronicle.model import EventKind, Fact, Note
-from chronicle.pages import SiteData, assets, pages
-from chronicle.pages.gallery import listed
+from chronicle.pages import assets, pages
+from chronicle.pages.gallery import SiteData, listed
 
 
 def archive() -> SiteData:

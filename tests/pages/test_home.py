@@ -10,7 +10,7 @@ import pytest
 from tests.pages.samples import EVENTS, LOST, gallery, healthy, rollback, site, small
 
 from chronicle.model import Entry, Event, EventKind, Verdict
-from chronicle.pages import SiteData
+from chronicle.pages.gallery import SiteData
 from chronicle.pages.lists import (
     NEWS,
     ON_A_SHELF,

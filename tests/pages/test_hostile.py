@@ -18,7 +18,8 @@ from tests.pages.samples import FAST, LOST, healthy, rollback, small
 from tests.pages.test_escape import EXTENSIONS, HOSTILE, Reader
 
 from chronicle.model import Entry
-from chronicle.pages import Page, SiteData, assets, pages
+from chronicle.pages import assets, pages
+from chronicle.pages.gallery import Page, SiteData
 from chronicle.pages.words import as_html, plain
 
 # Words of our own, which decide what a page looks like; everything else is somebody else's text.

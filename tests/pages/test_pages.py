@@ -13,7 +13,8 @@ from tests.pages.samples import FAST, LOST, gallery, healthy, many, rollback, si
 
 from chronicle.classify.patterns import PATTERNS
 from chronicle.model import Entry, Verdict
-from chronicle.pages import SiteData, assets, pages
+from chronicle.pages import assets, pages
+from chronicle.pages.gallery import SiteData
 from chronicle.pages.lists import LISTED_ROWS, browse
 from chronicle.pages.words import renderer
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from tests.pages.samples import gallery, healthy, many, rollback, site, small
 
 from chronicle.model import Fact, Note
-from chronicle.pages import A_RUN, guide_js, load_cases, search_js
+from chronicle.pages import A_RUN, guide_js, search_js
+from chronicle.pages.gallery import load_cases
 from chronicle.workspace.folders import shipped_file
 
 RUNS = """\

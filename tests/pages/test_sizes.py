@@ -14,7 +14,7 @@ from tests.pages.samples import many, site
 
 from chronicle.build.site import write_tree
 from chronicle.pages import A_RUN, PAGE_KINDS, assets
-from chronicle.pages.run_page import runs
+from chronicle.pages.lists import runs
 from chronicle.pages.words import renderer
 from chronicle.workspace.folders import shipped_file
 

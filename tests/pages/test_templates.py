@@ -8,7 +8,8 @@ import pytest
 from tests.pages.samples import healthy, rollback, small
 
 from chronicle.errors import ConfigError
-from chronicle.pages import SiteData, assets, pages
+from chronicle.pages import assets, pages
+from chronicle.pages.gallery import SiteData
 from chronicle.workspace.folders import shipped_file
 
 

@@ -305,17 +305,20 @@ def test_a_folder_without_labels_is_nothing_to_score(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("verdict = 'god'", "one/label.toml: verdict: 'god' is none of good, unexpected, worrying, bad"),
-        ("required = []", "one/label.toml: verdict: '' is none of good, unexpected, worrying, bad"),
+        (
+            "verdict = 'god'",
+            "one/label.toml: verdict: 'god' is none of 'good', 'unexpected', 'worrying', 'bad'",
+        ),
+        ("required = []", "one/label.toml: verdict: '' is none of 'good', 'unexpected', 'worrying', 'bad'"),
         (
             "verdict = 'bad'\n[[events]]\npattern = 'hang'",
             "one/label.toml: events[0].start_step: must be a number, not None",
         ),
         (
             "verdict = 'bad'\nrequired = ['nan-inff']",
-            "one/label.toml: required: 'nan-inff' is no pattern. Did you mean 'nan-inf'?",
+            "one/label.toml: required: 'nan-inff' is not a pattern. Did you mean 'nan-inf'?",
         ),
-        ("verdict = ", "one/label.toml: is no label: "),
+        ("verdict = ", "one/label.toml: is not a label: "),
         ("verdict = 'bad'\nevents = 3", "one/label.toml: events: must be a list, not 3"),
     ],
 )

@@ -12,8 +12,7 @@ from tests.timeline.timeline_logs import log
 
 import chronicle
 from chronicle.model import Diagnosis, Event, EventKind, Verdict
-from chronicle.pages import load
-from chronicle.pages.run_page import advice
+from chronicle.pages.gallery import advice, load
 from chronicle.story import tell
 from chronicle.story.measured import RunView
 from chronicle.story.signs import Sign

@@ -22,8 +22,7 @@ from chronicle.metrics.values import count
 from chronicle.pages import PAGE_KINDS, assets, lists
 from chronicle.pages.chronology import markdown
 from chronicle.pages.gallery import dated_events
-from chronicle.pages.lists import card
-from chronicle.pages.run_page import runs
+from chronicle.pages.lists import card, runs
 from chronicle.pages.words import renderer
 from chronicle.story import deciding, picture_edge
 

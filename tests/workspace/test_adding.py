@@ -33,7 +33,7 @@ def written(file, row):
 
 
 def test_add_copies_and_names(workspace, log):
-    folder = add(workspace, [log], "", {"project": "Atlas", 'odd "key"': "a\\b\n"}).folder
+    folder = add(workspace, [log], "", {"project": "Atlas", 'odd "key"': "a\\b\n"})[0]
     assert folder.name == safe_id("run 7")
     assert (folder / "run 7.csv").read_bytes() == log.read_bytes()
     assert tomllib.loads((folder / "run.toml").read_text("utf-8")) == {
@@ -45,7 +45,7 @@ def test_add_copies_and_names(workspace, log):
 
 
 def test_a_hidden_log_is_added_where_a_build_sees_it(workspace, tmp_path):
-    folder = add(workspace, [written(tmp_path / ".train.csv", "1,2.0")], "hidden", {}).folder
+    folder = add(workspace, [written(tmp_path / ".train.csv", "1,2.0")], "hidden", {})[0]
     assert [file.name for file in folder.iterdir()] == ["train.csv"]
 
 
@@ -58,7 +58,7 @@ def test_add_can_leave_the_log_where_it_is(workspace, log):
     )
     assert not (workspace.runs_folder / "seven").exists()
     workspace = replace(workspace, config=replace(workspace.config, allow=[str(log.parent)]))
-    folder = add(workspace, [log], "seven", {}, link=True).folder
+    folder = add(workspace, [log], "seven", {}, link=True)[0]
     assert [f.name for f in folder.iterdir()] == ["run.toml"]
     assert workspace.run("seven").logs == (log.resolve(),)
 
@@ -82,8 +82,8 @@ def test_logs_of_one_name_are_told_apart_by_their_folders(workspace, tmp_path):
     ]
     other = written(tmp_path / "x" / "other.csv", "9,9")
     upper = written(tmp_path / "y" / "c" / "TRAIN.csv", "8,8")
-    made = add(workspace, [*logs, other, upper, logs[0]], "run", {})
-    assert {name: text.split()[1] for name, text in texts_of(made.folder).items()} == {
+    folder, left_out = add(workspace, [*logs, other, upper, logs[0]], "run", {})
+    assert {name: text.split()[1] for name, text in texts_of(folder).items()} == {
         "x/a/train.csv": "0,1",
         "b/train.csv": "1,1",
         "y/a/train.csv": "2,1",
@@ -92,25 +92,25 @@ def test_logs_of_one_name_are_told_apart_by_their_folders(workspace, tmp_path):
         "other.csv": "9,9",
         "c/TRAIN.csv": "8,8",
     }
-    assert made.left_out == ()
+    assert left_out == []
 
 
 def test_a_folder_and_a_log_in_it_of_one_name(workspace, tmp_path):
     """The folder keeps its name, so what is in it cannot meet what is beside it."""
     inner = written(tmp_path / "d" / "a.csv", "1,1").parent
-    made = add(workspace, [inner, written(tmp_path / "a.csv", "2,2")], "run", {})
-    assert {name: text.split()[1] for name, text in texts_of(made.folder).items()} == {
+    folder, _ = add(workspace, [inner, written(tmp_path / "a.csv", "2,2")], "run", {})
+    assert {name: text.split()[1] for name, text in texts_of(folder).items()} == {
         "d/a.csv": "1,1",
         "a.csv": "2,2",
     }
-    assert sorted(texts_of(add(workspace, [inner], "alone", {}).folder)) == ["a.csv"]
+    assert sorted(texts_of(add(workspace, [inner], "alone", {})[0])) == ["a.csv"]
 
 
 def test_logs_that_nothing_tells_apart_are_refused(workspace, tmp_path):
     hidden, plain = (written(tmp_path / place / "t.csv", "1,1") for place in (".a", "a"))
     with pytest.raises(UsageError) as err:
         add(workspace, [hidden, plain], "run", {})
-    assert str(err.value) == f"{hidden} and {plain} have one name. Remedy: give one of them another"
+    assert str(err.value) == f"{hidden} and {plain} have the same name. Remedy: rename one of them"
     assert list(workspace.runs_folder.iterdir()) == []
 
 
@@ -129,7 +129,7 @@ def test_a_full_disk_leaves_nothing_and_the_retry_works(workspace, tmp_path, mon
         add(workspace, logs, "run", {})
     assert list(workspace.runs_folder.iterdir()) == []
     monkeypatch.setattr(folders.shutil, "copyfileobj", real)
-    assert sorted(texts_of(add(workspace, logs, "run", {}).folder)) == ["a.csv", "b.csv"]
+    assert sorted(texts_of(add(workspace, logs, "run", {})[0])) == ["a.csv", "b.csv"]
 
 
 def test_links_stay_out_unless_asked(workspace, tmp_path):
@@ -139,39 +139,39 @@ def test_links_stay_out_unless_asked(workspace, tmp_path):
     (source / "key.csv").symlink_to(secret)
     (source / "broken").symlink_to("nowhere")
     os.mkfifo(source / "pipe")
-    made = add(workspace, [source], "plain", {})
-    assert sorted(texts_of(made.folder)) == ["a.csv"]
-    assert [path.name for path in made.left_out] == ["broken", "key.csv", "out", "pipe"]
-    made = add(workspace, [source], "followed", {}, follow=True)
-    assert sorted(texts_of(made.folder)) == ["a.csv", "key.csv", "out/key.csv"]
-    assert not any(path.is_symlink() for path in made.folder.rglob("*"))
-    assert [path.name for path in made.left_out] == ["broken", "pipe"]
+    folder, left_out = add(workspace, [source], "plain", {})
+    assert sorted(texts_of(folder)) == ["a.csv"]
+    assert [path.name for path in left_out] == ["broken", "key.csv", "out", "pipe"]
+    folder, left_out = add(workspace, [source], "followed", {}, follow=True)
+    assert sorted(texts_of(folder)) == ["a.csv", "key.csv", "out/key.csv"]
+    assert not any(path.is_symlink() for path in folder.rglob("*"))
+    assert [path.name for path in left_out] == ["broken", "pipe"]
 
 
 def test_a_loop_of_links_is_refused(workspace, tmp_path):
     source = written(tmp_path / "logs" / "a.csv", "1,1").parent
     (source / "deep").mkdir()
     (source / "deep" / "again").symlink_to(source)
-    assert [path.name for path in add(workspace, [source], "plain", {}).left_out] == ["again"]
+    assert [path.name for path in add(workspace, [source], "plain", {})[1]] == ["again"]
     with pytest.raises(UsageError) as err:
         add(workspace, [source], "followed", {}, follow=True)
     assert str(err.value) == (
-        f"{source / 'deep' / 'again'} is a link that leads back above itself. Remedy: remove it"
+        f"{source / 'deep' / 'again'} is a link to a folder above it. Remedy: remove it"
     )
     assert [path.name for path in workspace.runs_folder.iterdir()] == ["plain"]
 
 
 def test_a_link_that_is_named_itself_is_copied(workspace, tmp_path, log):
     (tmp_path / "latest.csv").symlink_to(log)
-    made = add(workspace, [tmp_path / "latest.csv"], "run", {})
-    assert texts_of(made.folder) == {"latest.csv": log.read_text()}
-    assert not (made.folder / "latest.csv").is_symlink()
+    folder, _ = add(workspace, [tmp_path / "latest.csv"], "run", {})
+    assert texts_of(folder) == {"latest.csv": log.read_text()}
+    assert not (folder / "latest.csv").is_symlink()
 
 
 def test_facts_do_not_overwrite_a_run_toml_that_comes_along(workspace, tmp_path):
     source = written(tmp_path / "logs" / "a.csv", "1,1").parent
     (source / "run.toml").write_text('title = "theirs"\n')
-    assert add(workspace, [source], "one", {}).folder.joinpath("run.toml").read_text() == 'title = "theirs"\n'
+    assert add(workspace, [source], "one", {})[0].joinpath("run.toml").read_text() == 'title = "theirs"\n'
     with pytest.raises(UsageError) as err:
         add(workspace, [source], "two", {"title": "ours"})
     assert str(err.value) == (

@@ -38,7 +38,7 @@ def test_what_is_wrong_is_named(table, message):
 
 def test_a_role_that_does_not_exist():
     with pytest.raises(
-        ConfigError, match=r"run.toml: roles: 'los' is none of 'loss', 'part-loss', 'objective', "
+        ConfigError, match=r"run.toml: roles.x: 'los' is none of 'loss', 'part-loss', 'objective', "
     ):
         from_table(RunConfig, {"roles": {"x": "los"}}, "run.toml")
 
@@ -46,7 +46,7 @@ def test_a_role_that_does_not_exist():
 def test_a_list_holds_strings():
     with pytest.raises(ConfigError) as err:
         from_table(RunConfig, {"tags": ["a", 1]}, "run.toml")
-    assert str(err.value) == "run.toml: tags: must be a list of strings"
+    assert str(err.value) == "run.toml: tags[1]: must be a string, not 1"
 
 
 def test_a_whole_number_is_good_enough_for_a_number():

@@ -68,9 +68,9 @@ def test_links_within_are_followed_unless_nothing_is_trusted(workspace):
     (folder / "m.csv").symlink_to(workspace.root / "shared" / "m.csv")
     (folder / "broken.csv").symlink_to(workspace.root / "nothing")
     assert run_in(folder, workspace.confines).problem is None
-    strict = replace(workspace.confines, links=False)
+    strict = replace(workspace.confines, trusted=False)
     assert str(run_in(folder, strict).problem) == (
-        "a/broken.csv: is a link, and none is followed in what is not trusted"
+        "a/broken.csv: is a link, and links are not followed in an untrusted workspace"
     )
 
 
@@ -101,13 +101,13 @@ def test_a_loop_of_links_ends(workspace):
 def test_addresses(workspace, address, allow, fetched):
     run = pointed(workspace, address, replace(workspace.confines, allow=allow))
     assert (run.problem is None) is fetched
-    assert pointed(workspace, address, Confines(workspace.root, allow, addresses=False)).problem is not None
+    assert pointed(workspace, address, Confines(workspace.root, allow, trusted=False)).problem is not None
 
 
 def test_what_is_said_of_an_address(workspace):
     assert str(pointed(workspace, "http://10.0.0.1/x").problem) == (
         "a/run.toml: paths: http://10.0.0.1/x may not be fetched. "
-        "Remedy: add it, or what it begins with, to `allow` of chronicle.toml"
+        "Remedy: add it, or the beginning of it, to `allow` of chronicle.toml"
     )
     assert str(pointed(workspace, "file:///etc/passwd").problem) == (
         "a/run.toml: paths: file:///etc/passwd: write the path itself, without file://"
@@ -143,7 +143,7 @@ def test_no_build_removes_anything_through_a_link(tmp_path):
     with pytest.raises(UsageError) as refused:
         require_no_link(tmp_path / "w", tmp_path / "w" / "build" / "docs")
     assert str(refused.value) == (
-        f"{tmp_path}/w/build is a link, and chronicle removes what it does not know from that folder. "
+        f"{tmp_path}/w/build is a link, and chronicle removes unknown files from that folder. "
         "Remedy: put a folder in its place, or name another --out"
     )
     require_no_link(tmp_path / "w", tmp_path / "w" / "other")

@@ -44,7 +44,7 @@ def test_a_lock_says_who_is_waited_for_and_waits(tmp_path: Path) -> None:
         assert holder.returncode == 0
     (text,) = messages
     assert re.fullmatch(
-        rf"waiting for the workspace: process {holder.pid} on \S+ \(for \d+ s\) is at work there", text
+        rf"waiting for the workspace: process {holder.pid} on \S+ \(for \d+ s\) is using it", text
     )
     assert file.read_bytes() == b""
 
@@ -59,7 +59,7 @@ def test_what_a_killed_holder_left_is_taken_over(tmp_path: Path) -> None:
     (text,) = messages
     assert re.fullmatch(
         rf"the workspace was left locked by process {holder.pid} on \S+ \(for \d+ s\), "
-        "which did not end well; taken over",
+        "which was killed; continuing after it",
         text,
     )
 
@@ -71,7 +71,7 @@ def test_a_lock_that_holds_junk_is_no_matter(junk: bytes, tmp_path: Path) -> Non
     with locked(tmp_path / "lock", "the workspace", messages.append):
         pass
     assert messages == [
-        "the workspace was left locked by another process, which did not end well; taken over"
+        "the workspace was left locked by another process, which was killed; continuing after it"
     ]
 
 

@@ -108,6 +108,6 @@ def test_a_day_alone_stays_a_day(tmp_path):
     ],
 )
 def test_what_would_be_read_as_something_else_is_refused(tmp_path, note):
-    with pytest.raises(UsageError, match=r"cannot be kept in notes\.md\. Remedy: leave out ·"):
+    with pytest.raises(UsageError, match=r"cannot be written to notes\.md\. Remedy: leave out ·"):
         write_note(tmp_path / "notes.md", note)
     assert not (tmp_path / "notes.md").exists()

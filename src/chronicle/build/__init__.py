@@ -39,7 +39,8 @@ from chronicle.build.store import ENTRY, newest
 from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra, UsageError
 from chronicle.model import Attempt, Entry
-from chronicle.pages import SiteData, assets, load_cases, load_gallery, pages
+from chronicle.pages import assets, pages
+from chronicle.pages.gallery import SiteData, load_cases, load_gallery
 from chronicle.workspace.config import WorkspaceConfig, require_no_link
 from chronicle.workspace.folders import RunFolder, Workspace, shipped_file
 from chronicle.workspace.locks import Say, locked, remove, sweep
@@ -128,28 +129,31 @@ def build(
         SiteError: the engine failed. Problems of single runs are in the report instead.
         OSError: a file cannot be written, for example because the disk is full.
     """
-    for module, package in [("jinja2", "jinja2"), ("matplotlib", "matplotlib"), ("yaml", "pyyaml")]:
-        if importlib.util.find_spec(module) is None:
-            raise MissingExtra("chronicle build", "site", package)
+    _require_packages()
     check_claim(where.out)
-    sweep()  # also if this build has nothing to unpack: remove what a killed build unpacked
+    sweep()  # removes what a killed build has unpacked
     config, store = workspace.config, where.root / "build" / "entries"
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
         before = last_record(where.root)
-        there = [*store.iterdir()] if store.is_dir() else []
-        for link in filter(Path.is_symlink, (*there, *store.with_name(READ_ON).glob("*"))):
+        for link in filter(Path.is_symlink, (*store.glob("*"), *store.with_name(READ_ON).glob("*"))):
             link.unlink()  # nothing may be written or removed through a link
         outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
         outcomes = with_machines(runs, outcomes, config, store)
         gc.freeze()  # the entries of all runs stay to the end: exclude them from garbage collection
         current = {run.run_id for run in runs} | {outcome.folder.name for outcome in outcomes}
-        for folder in (folder for folder in there if folder.name not in current):
+        for folder in (folder for folder in store.glob("*") if folder.name not in current):
             remove(folder)  # the logs of this run were removed, so its pages are removed too
         report = Report(tuple(outcomes), where.out, "")
         parts, docs = _pages(workspace, report, where.root / "build" / "docs", before)
         title = config.title if config.title != WorkspaceConfig.title else ""  # the default is no choice
         now = SiteRecord(engine or config.engine, title, strict, newest(runs), docs=docs, parts=parts)
         return replace(report, engine_output=make_site(where.root, where.out, before, now))
+
+
+def _require_packages() -> None:
+    for module, package in (("jinja2", "jinja2"), ("matplotlib", "matplotlib"), ("yaml", "pyyaml")):
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtra("chronicle build", "site", package)
 
 
 def _pages(
@@ -221,7 +225,7 @@ def make_entries(
 
 
 def _not_published(product: Product) -> Outcome:
-    what = "the process that read it was killed. Remedy: look whether it needs more memory than there is"
+    what = "the process that read it was killed. Remedy: check whether the machine has enough memory"
     return Outcome(product.run.run_id, product.folder, None, (f"{product.run.run_id}: {what}",))
 
 

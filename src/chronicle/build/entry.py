@@ -24,6 +24,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from chronicle import model
+from chronicle.classify import VERSION
 from chronicle.metrics.roles import direction, shown_metric
 from chronicle.metrics.values import clipped, count, instant, level, plural
 from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Series, Timeline, Track
@@ -31,6 +32,7 @@ from chronicle.story import Story
 from chronicle.story.measured import Axis, axis_of, finite_values
 from chronicle.story.restarts import outcome, step_back_words
 from chronicle.timeline import discarded
+from chronicle.timeline.courses import wall_clock
 from chronicle.timeline.joins import endings
 from chronicle.workspace.config import RunConfig
 
@@ -197,7 +199,6 @@ def make_entry(
     figures: Sequence[model.Figure] = (),
     warnings: Sequence[str] = (),
     inputs_sha256: str = "",
-    classifier_version: str = "",
 ) -> Entry:
     """The entry of a run. Pure: the same arguments give the same entry."""
     return Entry(
@@ -217,13 +218,9 @@ def make_entry(
         warnings=(*warnings, *timeline.doubts, *_unused(timeline)),
         about=_about(config),
         attempts=tuple(_attempt_rows(replace(timeline, joins=diagnosis.joins))),
-        metrics=tuple(
-            {"metric": t.metric, "role": t.role.value, "unit": t.unit, "points": len(t)}
-            | dict(zip(("first_step", "last_step"), _ends([t]), strict=True))
-            for t in timeline.series.values()
-        ),
+        metrics=tuple(map(_metric_row, timeline.series.values())),
         inputs_sha256=inputs_sha256,
-        classifier_version=classifier_version,
+        classifier_version=VERSION,
         faults=machine_faults(timeline),
     )
 
@@ -384,19 +381,25 @@ def _attempt_rows(timeline: Timeline) -> list[dict[str, Any]]:
 def _attempt_row(attempt: Attempt) -> dict[str, Any]:
     """One row of the attempts table; times are ISO 8601 in UTC, empty where the log has none."""
     series = attempt.series.values()
-    (first, last), seconds = _ends(series), finite_values(s.times for s in series)
+    (first, last), (begun, ended) = _ends(series), wall_clock(attempt)
     return {
         "name": attempt.name,
         "first_step": first,
         "last_step": last,
         "points": sum(map(len, series)),
-        "started": instant(float(seconds.min())) if len(seconds) else "",
-        "ended": instant(float(seconds.max())) if len(seconds) else "",
+        "started": instant(begun),
+        "ended": instant(ended),
         "truncated": attempt.truncated,
         "axis": attempt.axis,
         **{name: str(attempt.facts.get(name, "")) for name in ("format", "job", "nodes")},
         "faults": [f"{f.where}: {f.what}" for f in _reading_faults(attempt)[:20]],
     }
+
+
+def _metric_row(track: Track) -> dict[str, Any]:
+    first, last = _ends([track])
+    known = {"metric": track.metric, "role": track.role.value, "unit": track.unit, "points": len(track)}
+    return {**known, "first_step": first, "last_step": last}
 
 
 def _ends(series: Iterable[Series]) -> tuple[int | None, int | None]:

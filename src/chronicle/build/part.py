@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -112,7 +113,7 @@ class ChangedPages:
             Path(file.abs_dest_path).unlink(missing_ok=True)  # it may be hard-linked to the last site
 
     def on_env(self, env: Any, *, config: Any, files: Any) -> Any:
-        env.bytecode_cache = None if sys.dont_write_bytecode else _compiled_templates()
+        _cache_compiled_templates(env)
         return env
 
     def on_post_build(self, *, config: Any) -> None:
@@ -124,28 +125,21 @@ class ChangedPages:
             self.index.write_text(json.dumps(index, separators=(",", ":")), "utf-8")
 
 
-def _compiled_templates() -> Any:
-    """A cache of the theme's compiled templates for jinja, whose compilation takes a quarter of the time of
-    this process. It lies beside the bytecode of this package, so nobody can write into it who could not also
-    change the package. Templates are identified by their text; one that is not cached is compiled."""
+def _cache_compiled_templates(env: Any) -> None:
+    """Lets jinja keep the compiled templates of the theme, whose compilation takes a quarter of the time of
+    this process. They are kept beside the bytecode of this package, so nobody can write there who could not
+    also change the package."""
     import jinja2
 
-    class Compiled(jinja2.FileSystemBytecodeCache):
+    class ByName(jinja2.FileSystemBytecodeCache):  # not by path, because all workspaces have the same theme
         def get_cache_key(self, name: str, filename: str | None = None) -> str:
-            return super().get_cache_key(name)  # by name alone, because all workspaces have the same theme
-
-        def load_bytecode(self, bucket: Any) -> None:
-            with suppress(Exception):
-                super().load_bytecode(bucket)
-
-        def dump_bytecode(self, bucket: Any) -> None:
-            with suppress(OSError):
-                super().dump_bytecode(bucket)
+            return super().get_cache_key(name)
 
     folder = Path(cache_from_source(__file__)).parent
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-    return Compiled(str(folder), f"jinja2-{jinja2.__version__}-%s.cache")
+    if os.access(folder, os.W_OK) and not sys.dont_write_bytecode:
+        env.bytecode_cache = ByName(str(folder), f"jinja2-{jinja2.__version__}-%s.cache")
 
 
 def _pages_of(files: Any, docs: Collection[str], config: Any) -> Any:

@@ -25,7 +25,6 @@ from chronicle.build.site import code_sha256
 from chronicle.build.sources import expand, no_logs, passed_over
 from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, damaged, fingerprint, kept_files, note_kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
-from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError, contained
 from chronicle.model import COLUMNS, Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.pages.gallery import listed
@@ -33,6 +32,7 @@ from chronicle.readers import local, read_all
 from chronicle.readers.read_on import kept_in
 from chronicle.story import picture_edge, tell
 from chronicle.timeline import on_axis, stitch
+from chronicle.timeline.axes import OnAxis
 from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import RunFolder, Workspace, path_words
 from chronicle.workspace.locks import remove
@@ -207,7 +207,7 @@ class Run:
         logs = [attempt for attempt in attempts if not _is_data(attempt)]
         if not logs and self.folder.searched_for and not problems:
             what = "no column counts steps, and no metric is known"
-            raise NotALog(f"{_logs_of(self.folder)}: {what}. Remedy: name it alone, and it is read")
+            raise NotALog(f"{_logs_of(self.folder)}: {what}. Remedy: name it alone to have it read")
         left_out = [attempt.name for attempt in attempts if _is_data(attempt)] if logs else []
         stated = self.folder.config
         with contained(_logs_of(self.folder)):
@@ -241,7 +241,7 @@ def last_entries(root: Path, runs: Iterable[RunFolder]) -> list[Entry]:
     entries = [last_entry(root, run.run_id)[0] for run in runs]
     built = [entry for entry in entries if entry is not None]
     if not built:
-        raise NothingToRead("no run was built yet", remedy="chronicle build")
+        raise NothingToRead("no run has been built yet", remedy="chronicle build")
     return built
 
 
@@ -272,12 +272,7 @@ def _write(
 
     run, config, folder = product.run, redact.value(product.run.config), product.folder
     notes = [replace(note, text=redact(note.text)) for note in run.notes]
-    axis, x, warnings = config.x or product.config.x, None, [*problems]
-    try:
-        if axis != "step":
-            x = on_axis(timeline, axis, tokens_per_step=config.tokens_per_step)
-    except UsageError as err:
-        warnings.append(f"drawn over steps: {err}")
+    x, warnings = _x_axis(timeline, config.x or product.config.x, config.tokens_per_step)
     story = tell(timeline, diagnosis, config, notes)
     title, edge = redact(run.title), picture_edge(timeline, config)
     entry = make_entry(
@@ -289,17 +284,27 @@ def _write(
         notes=notes,
         title=title,
         figures=draw(timeline, diagnosis, folder, story.events, title=title, x=x, edge=edge),
-        warnings=[*warnings, *redact.withheld()],
+        warnings=[*problems, *warnings, *redact.withheld()],
         inputs_sha256=key,
-        classifier_version=CLASSIFIER,
     )
-    view = view_script(timeline, entry, config.tokens_per_step)
     row = {"entry": to_json(listed(entry)), "names": redact.names}  # what lists show, and withheld names
-    whole = json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
-    for file, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, view)):
+    texts = {
+        ROW: json.dumps(row, ensure_ascii=False),
+        ENTRY: json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False),
+        _VIEW: view_script(timeline, entry, config.tokens_per_step),
+    }
+    for file, text in texts.items():
         (folder / file).write_text(text, "utf-8", errors="replace")
     write_points(folder / POINTS, timeline)
     return entry
+
+
+def _x_axis(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:
+    """The run over another axis than steps, if one is wanted; or why it cannot be placed on it."""
+    try:
+        return (on_axis(timeline, axis, tokens_per_step=tokens_per_step) if axis != "step" else None), []
+    except UsageError as err:
+        return None, [f"drawn over steps: {err}"]
 
 
 def write_points(file: Path, timeline: Timeline) -> None:

@@ -193,7 +193,7 @@ class Redactor:
 
     def withheld(self) -> list[str]:
         """The sentences of a page on how many texts of which kind were withheld."""
-        what = {"secret": "with what looks like a secret", "identity": "that told of a person or a machine"}
+        what = {"secret": "with what looks like a secret", "identity": "that named a person or a machine"}
         texts = [f"{plural(len(texts), 'text')} {what[kind]}" for kind, texts in self.texts.items() if texts]
         return [f"Withheld by [redact] of chronicle.toml: {text}" for text in texts]
 
@@ -300,9 +300,9 @@ def with_names(entry: Entry, names: Mapping[str, str]) -> Entry:
 
 @cache
 def _shapes() -> tuple[re.Pattern[str], ...]:
-    """The shapes of secrets: those of detect-secrets (its rules of words and of entropy left out), and ours.
-    Its rule of private keys knows their first line only, its rule of passwords in addresses no user, and its
-    rule of networks is one of identities: ours stand in for them."""
+    """The shapes of secrets: those of detect-secrets without its rules about words and entropy, and ours.
+    Three of its rules are replaced by ours: that for private keys matches only their first line, that for
+    passwords in addresses misses user names, and that for networks concerns identities."""
     try:
         from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
         from detect_secrets.plugins.base import RegexBasedDetector
@@ -316,7 +316,7 @@ def _shapes() -> tuple[re.Pattern[str], ...]:
 
 @cache
 def _is_secret_name(name: str) -> bool:
-    """Whether the last words of a name, or of one above it, are those of a secret; ``eos_token`` is none."""
+    """Whether the last words of a name, or of a name above it, denote a secret; ``eos_token`` does not."""
     parts = re.split(r"[/.]", name)
     return parts[-1].lower() == "token" or any(_SECRET.fullmatch(" ".join(_words(part))) for part in parts)
 

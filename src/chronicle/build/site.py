@@ -19,7 +19,7 @@ import re
 import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -64,23 +64,34 @@ ENGINES = {
 }
 
 
-def build_site(
-    engine: str,
-    config: Path,
-    new_site: Path,
-    *,
-    title: str = "",
-    strict: bool,
-    epoch: int,
-    changed: Collection[str] | None = None,
-    docs: Collection[str] = (),
-) -> str:
-    """Runs the engine over the folder that ``config`` (a mkdocs.yml) names; returns what it printed.
+class SiteRecord(NamedTuple):
+    """What is known of the last site: engine, title, a ``key`` over everything that all pages are rendered
+    with, its time (``epoch``), the stamps of build/docs, and a hash of the stamps of the site.
 
-    It writes the folder ``new_site``. If only the ``changed`` files of ``docs`` (all that the engine may
-    read) are to be rendered, that folder already holds the rest of the site. ``title`` is the title of the
-    site (default: that of mkdocs.yml); it is escaped, because themes print it raw. ``epoch`` (Unix seconds)
-    replaces the time of the build, so that the same input gives the same bytes.
+    ``in_parts``: whether the engine can render single pages of it (None: not tried yet). ``parts``: what each
+    page of build/docs was made from, as a hash.
+    """
+
+    engine: str = ""
+    title: str = ""
+    strict: bool = False
+    epoch: int = 0
+    key: str = ""
+    in_parts: bool | None = None
+    docs: Stamps = {}
+    site: str = ""
+    parts: Mapping[str, str] = {}
+
+
+def build_site(site: SiteRecord, config: Path, new_site: Path, changed: Collection[str] | None = None) -> str:
+    """Runs the engine of ``site`` over the folder that ``config`` (a mkdocs.yml) names; returns what it
+    printed.
+
+    It writes the folder ``new_site``. If only the ``changed`` files of build/docs are to be rendered, that
+    folder already holds the rest of the site. The title of the site is escaped, because themes print it raw;
+    if it is empty, mkdocs.yml has the title. The time of the site replaces that of the build, so that the
+    same input gives the same bytes.
+
 
     Raises:
         MissingExtra: the engine is not installed.
@@ -88,32 +99,36 @@ def build_site(
         SiteError: the engine failed; the message has the last lines that it printed.
         OSError: the engine could not read or write a file.
     """
-    row = ENGINES[engine]
+    row, place, title = ENGINES[site.engine], os.path.relpath(new_site, config.parent), as_html(site.title)
     if importlib.util.find_spec(row.module) is None:
-        raise MissingExtra(f"--engine {engine}", row.extra, row.module)
-    environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
-    ours = config.with_name(f".{config.name}.chronicle.yml")  # beside it: paths in it are relative
-    listed, place = new_site.with_name(LISTED), os.path.relpath(new_site, config.parent)
-    if changed is not None:
-        paths = json.dumps([sorted(changed), sorted(docs)], ensure_ascii=False)
-        write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
-    alone = [row.module, str(listed) if changed is not None else ""] if row.in_parts else []
-    command = [*alone, "build", "--config-file", str(ours), "--clean", *["--strict"] * strict]
+        raise MissingExtra(f"--engine {site.engine}", row.extra, row.module)
+    environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(site.epoch), **os.environ}
+    settings = config.with_name(f".{config.name}.chronicle.yml")  # beside it: paths in it are relative
+    listed = new_site.with_name(LISTED) if changed is not None else None
+    part = [row.module, str(listed or "")] if row.in_parts else []
+    command = [*part, "build", "--config-file", str(settings), "--clean", *["--strict"] * site.strict]
     try:
-        write_bytes(ours, _settings(config.read_text("utf-8"), site_dir=place, site_name=as_html(title)))
-        code, printed = run_module(PART if alone else row.module, command, environment, config.parent)
+        if listed:
+            paths = json.dumps([sorted(changed or ()), sorted(site.docs)], ensure_ascii=False)
+            write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
+        write_bytes(settings, _settings(config.read_text("utf-8"), site_dir=place, site_name=title))
+        code, printed = run_module(PART if part else row.module, command, environment, config.parent)
     finally:
-        for file in (ours, listed):
+        for file in filter(None, (settings, listed)):
             file.unlink(missing_ok=True)
     if changed is not None and code in (NEVER, NOT_NOW):
         raise NotInParts(code == NEVER)
     if code:
-        lines = printed.strip().splitlines()
-        for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
-            raise OSError(int(refused[1]), refused[2], refused[3])
-        raise SiteError("\n".join([f"{engine} failed (exit {code}):", *lines[-15:]]))
+        raise _failure(f"{site.engine} failed (exit {code}):", printed.strip().splitlines())
     _remove_unused(new_site)
     return printed.strip()
+
+
+def _failure(what: str, printed: Sequence[str]) -> OSError | SiteError:
+    """The error of an engine that failed, by the lines that it printed."""
+    for refused in filter(None, map(_REFUSED.match, reversed(printed[-3:]))):
+        return OSError(int(refused[1]), refused[2], refused[3])
+    return SiteError("\n".join([what, *printed[-15:]]))
 
 
 def _remove_unused(new_site: Path) -> None:
@@ -252,30 +267,9 @@ MEMORY = "build/made.json"
 _TOOLS = ("mkdocs", "properdocs", "mkdocs-material", "markdown", "pymdown-extensions", "jinja2", "pygments")
 MARKER = ".chronicle-site"  # a folder without this file was not made by chronicle, and is left alone
 # Errors if two folders cannot exchange their names: at a mount point, without permission, on some systems.
-_NO_EXCHANGE = (
-    errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY,
-    errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.ENOTSUP,
-)  # fmt: skip
+_REFUSALS = "EACCES EPERM EROFS EBUSY ENOSYS EINVAL EXDEV ENOTSUP"
+_NO_EXCHANGE = {getattr(errno, name) for name in _REFUSALS.split()}
 _HERE, _EXCHANGE, _SWAP = -100, 2, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
-
-
-class SiteRecord(NamedTuple):
-    """What is known of the last site: engine, title, a ``key`` over everything that all pages are rendered
-    with, its time (``epoch``), the stamps of build/docs, and a hash of the stamps of the site.
-
-    ``in_parts``: whether the engine can render single pages of it (None: not tried yet). ``parts``: what each
-    page of build/docs was made from, as a hash.
-    """
-
-    engine: str = ""
-    title: str = ""
-    strict: bool = False
-    epoch: int = 0
-    key: str = ""
-    in_parts: bool | None = None
-    docs: Stamps = {}
-    site: str = ""
-    parts: Mapping[str, str] = {}
 
 
 def last_record(root: Path) -> SiteRecord:
@@ -297,24 +291,19 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     new_site, docs, memory, config = (root / name for name in names)
     make_room(new_site, out)
     new_site.with_name(LISTED).unlink(missing_ok=True)  # of a build that was killed
-    # Everything that all pages are rendered with: mkdocs.yml, the engine, its packages, our own source.
-    versions = {d.name: d.version for name in _TOOLS for d in metadata.distributions(name=name)}
-    ours = now.engine, now.title, now.strict, code_sha256(), config.read_bytes()
-    now = now._replace(key=hashlib.sha256(repr((ours, sys.version, versions)).encode()).hexdigest())
+    now = now._replace(key=_shared_by_all_pages(now, config))
     changed = _changed(before.docs, now.docs, docs)
     same = before.key == now.key and before.site == _looks(stamps(out))
     if same and before.in_parts and not changed and before.epoch == now.epoch:
         return ""
-    site = partial(
-        build_site, now.engine, config, new_site, title=now.title, strict=now.strict, epoch=now.epoch
-    )
-    in_parts, printed = before.in_parts if before.key == now.key else None, None
+    printed: str | None = None
+    in_parts = before.in_parts if before.key == now.key else None
     if not ENGINES[now.engine].in_parts:
         in_parts = False
     if same and in_parts is not False:
         _carry_over(before, changed, out, new_site)
         try:
-            printed, in_parts = site(changed=changed, docs=now.docs), True
+            printed, in_parts = build_site(now, config, new_site, changed), True
             for path in changed & now.docs.keys():
                 if not path.endswith(".md"):  # files that are not pages are the same in the site
                     (new_site / path).parent.mkdir(parents=True, exist_ok=True)
@@ -323,13 +312,20 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
             in_parts = False if err.args[0] else None
     if printed is None:
         remove(new_site)
-        printed = site()
+        printed = build_site(now, config, new_site)
     made = stamps(new_site)
     now = now._replace(site=_looks(made), in_parts=in_parts)
     memory.unlink(missing_ok=True)  # the record is invalid until the new site is in its place
     put_in_place(new_site, out, missing_pages(made, now.docs))
     write_bytes(memory, json.dumps(now, separators=(",", ":")).encode("utf-8", "surrogateescape"))
     return printed
+
+
+def _shared_by_all_pages(now: SiteRecord, config: Path) -> str:
+    """A hash over what all pages are rendered with: mkdocs.yml, the engine, its packages, our own source."""
+    versions = {d.name: d.version for name in _TOOLS for d in metadata.distributions(name=name)}
+    ours = now.engine, now.title, now.strict, code_sha256(), config.read_bytes()
+    return hashlib.sha256(repr((ours, sys.version, versions)).encode()).hexdigest()
 
 
 def _looks(site: Stamps) -> str:
@@ -354,18 +350,18 @@ def _carry_over(before: SiteRecord, changed: Iterable[str], out: Path, new_site:
     with every build (its index, its map of the site) are copied. Since ``new_site`` is the site before
     ``out``, it already has nearly all of these files, and only a few links are needed.
     """
-    again = {*map(_page_of, changed)}
-    standing = {*map(_page_of, before.docs)} - again
-    files = files_below(str(new_site)), files_below(str(out), hidden=False)
-    there, here = ({path: file.inode() for path, file in below} for below in files)
-    for path in there.keys() - (standing & here.keys()):
+    rendered = {*map(_page_of, changed)}
+    from_docs = {*map(_page_of, before.docs)} - rendered
+    below = files_below(str(new_site)), files_below(str(out), hidden=False)
+    inode_in_new, inode_in_old = ({path: file.inode() for path, file in files} for files in below)
+    for path in inode_in_new.keys() - (from_docs & inode_in_old.keys()):
         remove_file(new_site, path)
-    for path in here.keys() - again:
-        if path not in standing or there.get(path) != here.get(path):
+    for path in inode_in_old.keys() - rendered:
+        if path not in from_docs or inode_in_new.get(path) != inode_in_old.get(path):
             target = new_site / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)
-            (share if path in standing else shutil.copy2)(out / path, target)
+            (share if path in from_docs else shutil.copy2)(out / path, target)
 
 
 def _page_of(path: str) -> str:
@@ -399,7 +395,7 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
     """
     if missing:
         named = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
-        raise SiteError(f"the site engine made no {named}; the site of the last build is left as it is")
+        raise SiteError(f"the site engine did not make {named}; the last site was left unchanged")
     (new_site / MARKER).touch()
     out.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -92,7 +92,7 @@ def _is_aside(path: Path) -> bool:
 def no_logs(aside: Iterable[Path]) -> str:
     """The message about paths that were passed over."""
     paths = ", ".join(map(path_words, aside))
-    return f"{paths}: no log, but what is read together with one that lies beside it"
+    return f"{paths}: no log, only files that are read together with a log beside them"
 
 
 def must_exist(path: Path) -> None:
@@ -112,7 +112,7 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
     must_exist(path)
     around = Workspace.find(path)
     workspace = around if around is None or trusted else around.untrusted()
-    confines = workspace.confines if workspace else Confines(path.resolve(), (), trusted, trusted)
+    confines = workspace.confines if workspace else Confines(path.resolve(), (), trusted)
     if not trusted:
         confines.require_links(path)
     place, runs_folder = path.resolve(), workspace.runs_folder.resolve() if workspace else None
@@ -164,9 +164,9 @@ def _with_logs(run: RunFolder) -> RunFolder:
     return run
 
 
-class _Presence:
-    """When (first and last Unix seconds of each attempt) and where a run was active, as far as it is
-    known."""
+class _Activity:
+    """When a run was active (first and last Unix seconds of each attempt), and on which hosts, as far as it
+    is known."""
 
     def __init__(self, entry: Entry) -> None:
         self.run_id, rows = entry.run_id, entry.attempts
@@ -177,7 +177,7 @@ class _Presence:
         # Without domains, because logs write the same name with and without.
         self.hosts = {h.partition(".")[0] for row in rows for h in hosts_of(row.get("nodes") or "")}
 
-    def was_there(self, fault: Fault) -> bool:
+    def may_have_had(self, fault: Fault) -> bool:
         """Whether the fault happened while an attempt ran, on a host that may be one of its own."""
         near = any(
             first - AROUND_S <= in_year_of(fault.at_time, last) <= last + AROUND_S  # False for NaN
@@ -193,9 +193,9 @@ def only_machines(entry: Entry) -> bool:
 
 def runs_concerned(logs: Sequence[Attempt], entries: Iterable[Entry]) -> tuple[list[str], str]:
     """The ids of the runs that machine logs concern, by job or by time; if there are none, the problem."""
-    runs, jobs = [*map(_Presence, entries)], {str(log.facts.get("job")) for log in logs}
+    runs, jobs = [*map(_Activity, entries)], {str(log.facts.get("job")) for log in logs}
     faults = [fault for log in logs for fault in log.faults]
-    present = [[run.run_id for run in runs if run.was_there(fault)] for fault in faults]
+    present = [[run.run_id for run in runs if run.may_have_had(fault)] for fault in faults]
     run_ids = {run.run_id for run in runs if jobs & run.jobs}
     run_ids |= {there[0] for there in present if len(there) == 1}
     maybe = sorted({run_id for there in present for run_id in there})
@@ -211,9 +211,11 @@ def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str]) -> str:
         where = ", ".join(filter(None, (time, first.host)))
         what += f", first: {clipped(first.what, 120)}" + (f" ({where})" if where else "")
     which = clipped(", ".join(maybe[:_MOST_NAMED]) + (", …" if len(maybe) > _MOST_NAMED else ""), 200)
-    why = f"may be of {which}, which ran at one time" if maybe else "no run here names its job or ran then"
+    why = "no run here names the same job or ran at that time"
+    if maybe:
+        why = f"it may belong to {which}, which ran at the same time"
     remedy = "put it into the folder of its run, or name it among the paths of its run.toml"
-    return f"tells of machines and no training ({what}); {why}. Remedy: {remedy}"
+    return f"the log of a machine, not of a training ({what}); {why}. Remedy: {remedy}"
 
 
 def joined(sources: Sequence[RunSource]) -> list[_Member]:
@@ -336,7 +338,7 @@ def _goes_on(earlier: _Member, later: _Member) -> bool:
 def _resumes(timeline: Timeline, join: Join) -> bool:
     """Whether a join continues from steps that were logged, in a process with the same seed."""
     before, after = (course(timeline.attempts[k]) for k in (join.before, join.after))
-    assert before is not None and after is not None  # what is joined has points
+    assert before is not None and after is not None  # attempts that are joined have points
     two = Pair(before, after, before)
     goes_on = two.relation() in (Relation.CONTINUES, Relation.OVERTAKES) and not two.begins_at_root
     return goes_on and two.same_fact("seed") is not False and bool(reached(before, after))

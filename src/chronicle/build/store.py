@@ -32,7 +32,7 @@ ROW = "row.json"  # the part of an entry that other pages show, and the names th
 KEPT = "kept.json"  # the key of an entry, and the hashes of its files
 MEMORY = "inputs.json"  # the hash of each input, with the size and times that it had then
 Rows = dict[str, list[Any]]  # size, time (ns) and SHA-256 of each file
-Marks = list[int] | str  # size, times of content and inode (ns), inode, device; a word for a file not hashed
+FileState = list[int] | str  # size, times of content and inode (ns), inode, device; or why it has no hash
 _PART_BYTES = 1 << 16  # hashed at a time: file_digest clears a buffer of four times that for each small file
 _RACY_NS = 2_000_000_000  # the coarsest clock of a file system (FAT)
 _HAS_CHANGE_TIME = os.name == "posix"  # elsewhere the field holds the time of creation
@@ -56,10 +56,10 @@ def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
 
 
 def _digests(run: RunFolder, memory: Path) -> dict[str, str]:
-    """The hash of every input, or a word for one that is not hashed; new hashes are kept in ``memory``."""
+    """The hash of every input, or why it has none; new hashes are kept in ``memory``."""
     known, now_ns = Memory(memory), time.time_ns()
     seen: Rows = {}
-    digests = {file: known.digest(file, marks, seen) for file, marks in inputs(run).items()}
+    digests = {file: known.digest(file, state, seen) for file, state in inputs(run).items()}
     fresh = [file for file, row in seen.items() if row is not known.seen.get(file)]
     if fresh or len(seen) != len(known.seen) or known.code != code_sha256():
         content = json.dumps([code_sha256(), seen], ensure_ascii=False)
@@ -69,24 +69,25 @@ def _digests(run: RunFolder, memory: Path) -> dict[str, str]:
 
 
 def last_seen(run: RunFolder, memory: Path) -> Rows:
-    """The inputs of a run, if none has changed since this version of chronicle hashed them; else none."""
+    """The rows of a run's inputs, if none of them has changed since this version of chronicle hashed them;
+    otherwise an empty table."""
     known = Memory(memory)
     if known.code != code_sha256():
         return {}
-    marks_of = inputs(run)
-    same = marks_of.keys() == known.seen.keys() and all(map(known.is_as_it_was, marks_of, marks_of.values()))
+    states = inputs(run)
+    same = states.keys() == known.seen.keys() and all(map(known.is_unchanged, states, states.values()))
     return known.seen if same else {}
 
 
 def changed_unseen(memory: Path) -> list[Path]:
     """Inputs whose content changed although size and times did not. Reads all of them."""
     known = Memory(memory)
-    alike = {name: marks for name in known.seen if known.is_as_it_was(name, marks := _marks(name))}
+    alike = {name: state for name in known.seen if known.is_unchanged(name, state := _state(name))}
     return [Path(name) for name in alike if Memory().digest(name, alike[name]) != known.seen[name][-1]]
 
 
 class Memory:
-    """The hashes of the inputs of a run that a folder keeps: ``seen`` has the `Marks` of each file at the
+    """The hashes of the inputs of a run that a folder keeps: ``seen`` has the `FileState` of each file at the
     time ``at_ns``, with its SHA-256; ``code`` is the version of chronicle that took them. All are empty if
     the folder keeps nothing usable."""
 
@@ -100,19 +101,20 @@ class Memory:
             if all(isinstance(row, list) and len(row) == 6 for row in rows.values()):
                 self.seen, self.at_ns, self.code = rows, at_ns, code
 
-    def is_as_it_was(self, file: str, marks: Marks) -> bool:
+    def is_unchanged(self, file: str, state: FileState) -> bool:
         """Whether a file is certainly unchanged, judged by its size and times."""
         before = self.seen.get(file)
-        if before is None or before[:-1] != marks or not _HAS_CHANGE_TIME:  # a look may have missed a change
+        if before is None or before[:-1] != state or not _HAS_CHANGE_TIME:
             return False
-        return bool(max(before[1:3]) + _RACY_NS < self.at_ns)
+        return bool(max(before[1:3]) + _RACY_NS < self.at_ns)  # otherwise it may have changed after the hash
 
-    def digest(self, file: str, marks: Marks, seen: Rows | None = None) -> str:
-        """The hash of a file, the known one if it looks the same; a word if it has none. Adds to ``seen``."""
-        if isinstance(marks, str):
-            return marks
+    def digest(self, file: str, state: FileState, seen: Rows | None = None) -> str:
+        """The hash of a file: the known one if its state is the same. For a file without a hash, the reason.
+        The row of the file is added to ``seen``."""
+        if isinstance(state, str):
+            return state
         try:
-            row = self.seen[file] if self.is_as_it_was(file, marks) else [*marks, sha256_of(file)]
+            row = self.seen[file] if self.is_unchanged(file, state) else [*state, sha256_of(file)]
         except OSError as err:
             return f"unreadable: {err.errno}"
         if seen is not None:
@@ -120,7 +122,7 @@ class Memory:
         return str(row[-1])
 
 
-def _marks(file: str | os.DirEntry[str]) -> Marks:
+def _state(file: str | os.DirEntry[str]) -> FileState:
     try:
         stat = os.stat(file) if isinstance(file, str) else file.stat()
     except OSError as err:
@@ -140,32 +142,34 @@ def sha256_of(file: str | Path) -> str:
 
 
 def note_kept(folder: Path, key: str, files: Iterable[str]) -> Rows:
-    """Notes what an entry was made from, and its files, after these were written; returns the files."""
+    """Records the key of an entry and the stamps and hashes of its files, which have been written; returns
+    the latter."""
     rows: Rows = {name: [*_stamp(folder, name), sha256_of(folder / name)] for name in files}
     write_bytes(folder / KEPT, json.dumps({"key": key, "files": rows}, indent=1).encode())
     return rows
 
 
 def forget(folder: Path) -> None:
-    """The next build reads the inputs of an entry, and makes it, again."""
+    """Lets the next build read the inputs of an entry again, and make the entry again."""
     for name in (KEPT, MEMORY):
         (folder / name).unlink(missing_ok=True)
 
 
 def kept_files(folder: Path, key: str) -> Rows:
-    """The files of an entry that was made from just what ``key`` says, and that are as they were; else none.
-    The hash of what a build reads of it is always looked at, that of the others where size or time differ."""
+    """The files of an entry, if it was made from the inputs with this ``key`` and its files are unchanged;
+    otherwise an empty table. The files that a build reads are always hashed, the others only if their size or
+    time differs."""
     made_from, rows = manifest(folder)
     stamps = {name: _stamp(folder, name) for name in rows}
     if made_from != key or any(_differs(folder, name, row, stamps[name]) for name, row in rows.items()):
         return {}
     moved = any(stamps[name] != row[:2] for name, row in rows.items())
-    return note_kept(folder, key, rows) if moved else rows  # whole, but copied here from elsewhere
+    return note_kept(folder, key, rows) if moved else rows  # moved: the folder was copied from elsewhere
 
 
 def damaged(folder: Path, *, shortcut: bool = False) -> list[str]:
-    """Files of a kept entry that are missing, or hold something else than what was written. With the
-    ``shortcut`` those of the size and time that they had are not read, but for the entry."""
+    """The files of a kept entry that are missing or have other content than was written. With ``shortcut``
+    a file whose size and time are unchanged is not read, unless it is the entry itself."""
     rows = manifest(folder)[1].items()
     return [n for n, row in rows if _differs(folder, n, row, _stamp(folder, n), every=not shortcut)]
 
@@ -184,7 +188,7 @@ def _differs(folder: Path, name: str, row: list[Any], stamp: list[int], *, every
 
 
 def manifest(folder: Path) -> tuple[str, Rows]:
-    """The content of KEPT: the key and the files; none where there is no such file, or none to be used."""
+    """The content of KEPT: the key and the files. Both are empty if the file is missing or unusable."""
     try:
         with open(f"{folder}/{KEPT}", "rb") as stream:
             kept = orjson.loads(stream.read())
@@ -195,52 +199,53 @@ def manifest(folder: Path) -> tuple[str, Rows]:
     return "", {}
 
 
-def inputs(run: RunFolder) -> dict[str, Marks]:
+def inputs(run: RunFolder) -> dict[str, FileState]:
     """Every file that is read below and beside the logs of a run, its run.toml, notes and label, sorted."""
-    marks_of: dict[str, Marks] = {}
+    states: dict[str, FileState] = {}
     for log in (*run.logs, *run.beside):
-        _add_below(str(log), marks_of, set())
-        if str(log) in marks_of:  # it is a file
-            marks_of |= {str(file): _marks(str(file)) for file, _ in side_files(log)}
+        _add_below(str(log), states, set())
+        if str(log) in states:  # it is a file
+            states |= {str(file): _state(str(file)) for file, _ in side_files(log)}
     if run.folder not in run.logs:
-        marks_of |= {str(file): _marks(str(file)) for file in run.own_files}
-    return dict(sorted(marks_of.items()))
+        states |= {str(file): _state(str(file)) for file in run.own_files}
+    return dict(sorted(states.items()))
 
 
 def newest(runs: Iterable[RunFolder]) -> int:
-    """Unix seconds of the youngest log: the time that a build of these runs speaks of."""
-    files = [(file, marks) for run in runs for file, marks in (run.seen or inputs(run)).items()]
+    """Unix seconds of the newest log, which a build of these runs uses as its time."""
+    files = [(file, state) for run in runs for file, state in (run.seen or inputs(run)).items()]
     logs = (m[1] for file, m in files if not isinstance(m, str) and not file.endswith((NOTES, BESIDE)))
     return max(logs, default=0) // 10**9
 
 
-def _add_below(log: str, marks_of: dict[str, Marks], entered: set[tuple[int, int]]) -> None:
-    """The files that reading a log may open: all of a folder, with links; the write-ahead log of SQLite."""
+def _add_below(log: str, states: dict[str, FileState], entered: set[tuple[int, int]]) -> None:
+    """Adds the files that reading a log may open: all files of a folder, also behind links, and the
+    write-ahead log of a SQLite file."""
     try:
         entries = list(os.scandir(log))
         stat = os.stat(log)
     except NotADirectoryError:
-        marks_of[log] = _marks(log)
-        if os.path.isfile(write_ahead := f"{log}-wal"):  # what is not in the file itself yet
-            marks_of[write_ahead] = _marks(write_ahead)
+        states[log] = _state(log)
+        if os.path.isfile(write_ahead := f"{log}-wal"):  # holds what is not yet in the file itself
+            states[write_ahead] = _state(write_ahead)
         return
     except OSError as err:
-        marks_of[log] = f"unreadable: {err.errno or 0}"
+        states[log] = f"unreadable: {err.errno or 0}"
         return
     if (stat.st_dev, stat.st_ino) in entered:  # a link has led back
         return
     entered.add((stat.st_dev, stat.st_ino))
     for entry in entries:
         if os.path.isdir(entry) if entry.is_symlink() else entry.is_dir():  # one may lead to itself
-            _add_below(entry.path, marks_of, entered)
+            _add_below(entry.path, states, entered)
         elif not entry.name.startswith("."):
-            marks_of[entry.path] = _marks(entry)
+            states[entry.path] = _state(entry)
 
 
 def check(workspace: Workspace, say: Say) -> tuple[list[str], list[str]]:
-    """What is damaged of a workspace, its runs, kept entries, site and git, and what is only worth knowing.
-    Waits for a build that is at work; ``say`` is told so. Raises OSError: the mark of a damaged entry cannot
-    be removed."""
+    """The damage in a workspace (in its runs, kept entries, site and git repository), and remarks that are no
+    damage. Waits for a running build, and calls ``say`` with a line about it. Raises OSError: the record of a
+    damaged entry cannot be removed."""
     build = workspace.root / "build"
     entries = sorted(f for f in (build / "entries").glob("*") if f.is_dir() and not f.is_symlink())
     with locked(build / "lock", f"the build in {workspace.root}", say):
@@ -256,25 +261,25 @@ def _of_run(run: RunFolder) -> Iterator[str]:
     for root, folders, names in os.walk(run.folder or ""):
         for path in (Path(root) / name for name in (*folders, *names)):
             if path.is_symlink() and not path.exists():
-                yield f"{path}: is a link to what does not exist. Remedy: mend the link or remove it"
+                yield f"{path}: is a link to a file that does not exist. Remedy: correct or remove it"
             elif path.is_file() and not os.access(path, os.R_OK):
                 yield f"{path}: cannot be read. Remedy: check its permissions"
     try:
         if run.notes_file and os.access(run.notes_file, os.R_OK):
             run.notes_file.read_text("utf-8-sig")
     except UnicodeDecodeError as err:
-        what = "is no UTF-8; a page shows a sign in its place"
+        what = "is not UTF-8, and pages show a replacement character"
         yield f"{run.notes_file}@{err.start}: {what}. Remedy: save it as UTF-8"
 
 
 def _of_entry(folder: Path) -> Iterator[str]:
     spoiled, unseen = damaged(folder), changed_unseen(folder)
     for name in spoiled:
-        what = "holds something else than what was written" if (folder / name).exists() else "is missing"
+        what = "has other content than was written" if (folder / name).exists() else "is missing"
         yield f"{folder / name}: {what}. {_REBUILD_REMEDY}"
     for log in unseen:
-        what = "changed, and its size and times did not: a disk that fails, or a tool that hides what it does"
-        remedy = "compare it with a copy of yours; the next build reads it again"
+        what = "has changed although its size and times have not: a failing disk, or a tool that resets them"
+        remedy = "compare it with a copy of your own; the next build reads it again"
         yield f"{log}: {what}. Remedy: {remedy}"
     if spoiled or unseen:
         forget(folder)
@@ -288,25 +293,26 @@ def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[str]:
     rows = ((entry.name, name, row) for entry in entries for name, row in manifest(entry)[1].items())
     for path, row in ((f"runs/{run_id}/{name}", row) for run_id, name, row in rows):
         if (site / path).is_file() and (docs / path).is_file() and sha256_of(site / path) != row[2]:
-            yield f"{site / path}: is not what was kept of the run. {_REBUILD_REMEDY}"
+            yield f"{site / path}: differs from the stored result of the run. {_REBUILD_REMEDY}"
 
 
 def _damage_of_git(root: Path) -> Iterator[str]:
     fsck = _git(root, "fsck", "--no-progress", "--no-dangling")
     if fsck and fsck.returncode not in (0, 128):  # 128: no repository
         errors = (fsck.stderr or fsck.stdout).strip().splitlines() or ["git fsck failed"]
-        yield f"{root}: what git holds is damaged ({errors[0]}). Remedy: clone it anew"
+        yield f"{root}: the git repository is damaged ({errors[0]}). Remedy: clone it again"
 
 
 def _changed_since_commit(workspace: Workspace) -> list[str]:
     names = ["--no-ext-diff", "--name-only", "-z", "--relative", "HEAD", "--"]
     status = _git(workspace.root, "diff", *names, workspace.config.runs)
     changed = status.stdout.split("\0") if status and not status.returncode else []
-    return [f"{name}: differs from what git holds (`git diff` shows how)" for name in changed if name]
+    return [f"{name}: differs from the last commit (`git diff` shows how)" for name in changed if name]
 
 
 def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:
-    """Runs git on a repository of strangers: no program that its configuration names is started."""
+    """Runs git without starting any program that the configuration of the repository names, because the
+    repository may come from a stranger. None if git is not installed."""
     command = ["git", "-C", str(root), "-c", "core.fsmonitor=false", "-c", "core.pager=cat", *arguments]
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     try:

@@ -1,6 +1,6 @@
-"""The command line: all commands in one group, and those by which people say something of a run.
+"""The command line: all commands in one group, and those that record what people say about a run.
 
-Exit codes: 0 all is well; 1 findings at or above --fail-on, or something unreadable; 2 usage or
+Exit codes: 0 success; 1 findings at or above --fail-on, or something unreadable; 2 wrong usage or
 configuration; 3 nothing to read.
 """
 
@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import click
 
-from chronicle.cli.commands import CONTEXT, Words, cli, workspace_here
+from chronicle.cli.commands import LazyChoice, workspace_here
+from chronicle.cli.commands import cli as cli
 from chronicle.errors import UsageError
 
-__all__ = ["CONTEXT", "cli"]
-
 EVENT = click.option(
-    "--event", default="", metavar="ID", help="Id of the event it is about, which `chronicle explain` shows."
+    "--event", default="", metavar="ID", help="Id of the event, which `chronicle explain` shows."
 )
-AT = click.option("--at", help="Time it is about, as 2026-11-18T22:41+01:00. [default: now]")
+AT = click.option("--at", help="Time to record, as 2026-11-18T22:41+01:00. [default: now]")
 AUTHOR = click.option("--author", default="", help="Name of the author. [default: user.name of git]")
 
 
@@ -24,17 +23,17 @@ AUTHOR = click.option("--author", default="", help="Name of the author. [default
 @click.argument("run")
 @click.argument("text")
 @EVENT
-@click.option("--step", type=int, help="Step it is about. [default: step of the event]")
+@click.option("--step", type=int, help="Step to record. [default: step of the event]")
 @AT
-@click.option("--kind", type=Words("workspace.notes", "NOTE_KINDS"), help="Kind of the note.")
+@click.option("--kind", type=LazyChoice("workspace.notes", "NOTE_KINDS"), help="Kind of the note.")
 @AUTHOR
 def note(
     run: str, text: str, event: str, step: int | None, at: str | None, kind: str | None, author: str
 ) -> None:
-    """Add the note TEXT to RUN, at the end of runs/RUN/notes.md. Build reads notes and never writes them.
+    """Add the note TEXT at the end of runs/RUN/notes.md. A build reads notes and never writes them.
 
-    The note is checked against the last build of the run: an unknown event is an error, a step outside of
-    the run a warning.
+    The note is compared with the last build of the run: an unknown event is an error, and a step outside of
+    the run is a warning.
     """
     if not text.strip():
         raise UsageError("the note is empty", remedy="give it a TEXT")
@@ -43,17 +42,17 @@ def note(
 
 @cli.command(short_help="Record your verdict on a run or a finding.")
 @click.argument("run")
-@click.argument("says", type=Words("workspace.notes", "JUDGEMENTS"), metavar="WORD")
+@click.argument("says", type=LazyChoice("workspace.notes", "JUDGEMENTS"), metavar="WORD")
 @click.argument("text", default="")
 @EVENT
 @AT
 @AUTHOR
 def review(run: str, says: str, text: str, event: str, at: str | None, author: str) -> None:
-    """Judge RUN: WORD is its verdict, good, unexpected, worrying or bad. TEXT says why.
+    """Judge RUN. WORD is its verdict (good, unexpected, worrying or bad), and TEXT says why.
 
     With --event, WORD is confirmed or disputed and applies to that finding only. Pages, filters and exit
     codes use the latest verdict of a person; the verdict of the classifier is shown beside it. A reviewed
-    run leaves "Needs attention". Reviews are written to runs/RUN/notes.md.
+    run is no longer listed under "Needs attention". Reviews are written to runs/RUN/notes.md.
     """
     from chronicle.workspace.notes import STANCES
 
@@ -73,10 +72,10 @@ def review(run: str, says: str, text: str, event: str, at: str | None, author: s
 def go_through_runs(runs: tuple[str, ...], author: str) -> None:
     """Review the open findings of RUNS (by default of all runs), the gravest run first.
 
-    A finding is open if it makes its run worse than good and nobody has reviewed it or the run. Each is
-    shown with its curve from the last build. Answer with one key: c confirms, d disputes, n adds a note, s
-    skips, q quits. After its findings you may give a verdict on the run. Every answer is written to
-    notes.md at once.
+    A finding is open if it makes its run worse than good and nobody has reviewed it or the run. Each finding
+    is shown with its curve from the last build. Answer with one key: c confirms, d disputes, n adds a note,
+    s skips, q quits. After the findings of a run you may give a verdict on the run. Every answer is written
+    to notes.md immediately.
     """
     from chronicle.cli.triage import go_through
     from chronicle.workspace.notes import author_in
@@ -86,7 +85,7 @@ def go_through_runs(runs: tuple[str, ...], author: str) -> None:
 
 
 def _write(run: str, text: str, kind: str, event: str, step: int | None, at: str | None, author: str) -> None:
-    """Adds a note to a run, prints where, and warns if it does not fit the run."""
+    """Adds a note to a run, prints the file, and warns if the note does not fit the run."""
     from chronicle.build.produce import last_entry
     from chronicle.cli.terminal import outside, printable
     from chronicle.model import Note

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import chronicle.build.produce as produce
     from chronicle import build as building
-    from chronicle import figures, pages
+    from chronicle import figures
     from chronicle import score as scoring
     from chronicle import story as telling
     from chronicle.build import entry, sources, store
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from chronicle.cli import serve as server
     from chronicle.cli import terminal
     from chronicle.model import Diagnosis, Timeline
-    from chronicle.pages import chronology
+    from chronicle.pages import chronology, gallery
     from chronicle.workspace import folders
 else:
 
@@ -49,7 +49,7 @@ else:
     building, entry, produce = map(_Module, ("build", "build.entry", "build.produce"))
     sources, store, scoring = map(_Module, ("build.sources", "build.store", "score"))
     log_doctor, server, terminal = map(_Module, ("cli.doctor", "cli.serve", "cli.terminal"))
-    figures, pages, chronology = map(_Module, ("figures", "pages", "pages.chronology"))
+    figures, gallery, chronology = map(_Module, ("figures", "pages.gallery", "pages.chronology"))
     telling, folders = map(_Module, ("story", "workspace.folders"))
 
 
@@ -70,8 +70,8 @@ class _Path(click.Path):
         return super().convert(value, param, ctx)
 
 
-class Words(click.Choice[str]):
-    """A choice of words that a module of chronicle lists; it is loaded when they are first needed."""
+class LazyChoice(click.Choice[str]):
+    """A choice of words that a module of chronicle lists. The module is loaded when they are first needed."""
 
     def __init__(self, module: str, name: str) -> None:
         self._source, self.case_sensitive = (module, name), True
@@ -85,13 +85,13 @@ class Words(click.Choice[str]):
 # The readers report a path that cannot be read, with a remedy.
 PATH, MADE = _Path(path_type=Path, readable=False), _Path(path_type=Path, readable=False)
 MADE.may_be_address = False
-PRESETS, DAY = Words("score.presets", "PRESETS"), click.DateTime(["%Y-%m-%d"])
+PRESETS, DAY = LazyChoice("score.presets", "PRESETS"), click.DateTime(["%Y-%m-%d"])
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-NO_WORKSPACE = "no chronicle.toml here or above"
-GRAVE = "Exit with 1 when a run has this verdict or a graver one."
-FAIL_ON = click.option("--fail-on", type=Words("model", "Verdict"), help=GRAVE)
-ENGINE = click.option("--engine", type=Words("workspace.config", "ENGINES"), help="Site engine to use.")
+NO_WORKSPACE = "no chronicle.toml in this folder or above it"
+GRAVE = "Exit with code 1 if a run has this verdict or a graver one."
+FAIL_ON = click.option("--fail-on", type=LazyChoice("model", "Verdict"), help=GRAVE)
+ENGINE = click.option("--engine", type=LazyChoice("workspace.config", "ENGINES"), help="Site engine to use.")
 
 
 @click.group(context_settings=CONTEXT, invoke_without_command=True)
@@ -101,9 +101,9 @@ def cli(context: click.Context) -> None:
     """Reads the logs of training runs, names what happened, and keeps it as a searchable gallery.
 
     \b
-    chronicle build logs/            a site of any logs, no set-up
-    chronicle classify logs/         the diagnosis alone
-    chronicle init my-team           a workspace that keeps every run
+    chronicle build logs/            build a site of any logs, without set-up
+    chronicle classify logs/         print the diagnosis only
+    chronicle init my-team           make a workspace that keeps every run
     """
     if os.environ.get("NO_COLOR"):
         context.color = False
@@ -136,11 +136,12 @@ def init(folder: Path) -> None:
 @click.option("--follow", is_flag=True, help="Also copy the targets of links in LOGS.")
 def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, follow: bool) -> None:
     """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME."""
-    added = folders.add(workspace_here(), logs, name, folders.facts_of(facts), link=link, follow=follow)
-    for path in added.left_out:
-        terminal.say(f"left out {path}: {'a link' if path.is_symlink() else 'no regular file'}")
-    click.echo(f"added {added.folder}\nNext: chronicle build")
-    terminal.say_passed_over([added.folder])
+    workspace, stated = workspace_here(), folders.facts_of(facts)
+    folder, left_out = folders.add(workspace, logs, name, stated, link=link, follow=follow)
+    for path in left_out:
+        terminal.say(f"left out {path}: {'a link' if path.is_symlink() else 'not a regular file'}")
+    click.echo(f"added {folder}\nNext: chronicle build")
+    terminal.say_passed_over([folder])
 
 
 @cli.command("list", short_help="List the runs with their verdicts.")
@@ -170,22 +171,22 @@ def list_runs(as_json: bool) -> None:
 @click.option("--finding", default="", metavar="N", help="With --png: zoom into the finding of this number.")
 @click.option("--dark", is_flag=True, help="With --png: use the colours of the dark theme.")
 def export(first: datetime | None, last: datetime | None, run: Path | None, finding: str, dark: bool) -> None:
-    """Write what happened in all runs as Markdown, newest first: for the appendix of a paper, or a report.
+    """Write the events of all runs as Markdown, newest first, for example for the appendix of a paper.
 
     Only events of the last build that have a date are written.
 
-    With --png a figure is written instead, as a file in the current folder, for a chat or a slide: of RUN (a
-    run of the workspace, a log or a folder), or the zoom into one finding of it, by its number.
+    With --png a figure is written instead, into a file in the current folder: the figure of RUN (a run of the
+    workspace, a log or a folder), or with --finding the zoom into one of its findings.
     """
     if run is not None:
         if first or last:
-            raise UsageError("--from and --to go without --png", remedy="leave out one or the other")
+            raise UsageError("--from and --to cannot be used with --png", remedy="leave out --png")
         _export_png(run, finding, dark)
         return
     if finding or dark:
-        raise UsageError("--finding and --dark go with --png RUN", remedy="name a run with --png")
+        raise UsageError("--finding and --dark need --png RUN", remedy="name a run with --png")
     if first and last and first > last:
-        raise UsageError("--from is a day after --to", remedy="exchange the two")
+        raise UsageError("the day of --from is after that of --to", remedy="exchange the two")
     workspace = workspace_here()
     built = produce.last_entries(workspace.root, workspace.runs())
     ends = (day.date().isoformat() if day else "" for day in (first, last))
@@ -208,7 +209,7 @@ def _export_png(run: Path, finding: str, dark: bool) -> None:
 
 @cli.command(short_help="Diagnose runs without building anything.")
 @click.argument("paths", nargs=-1, required=True, type=PATH)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, in the form of `chronicle schema`.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON as `chronicle schema` describes it.")
 @FAIL_ON
 @click.option(
     "--preset", "presets", type=PRESETS, multiple=True, help="Compare with this published rule; repeatable."
@@ -235,19 +236,19 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
 def explain(run: Path, finding: str) -> None:
     """Explain why RUN (a run of the workspace, a log or a folder) was judged as it was.
 
-    Shows for each finding its criteria (measured value, threshold, met or not), its evidence, the pattern
-    that comes second, and its likely causes, the likeliest first. FINDING is the number or id of a finding,
-    or the id of a pattern, which need not have been found.
+    Shows for each finding its criteria (measured value, threshold, whether it is met), its evidence, the
+    second likeliest pattern, and its causes, the likeliest first. FINDING is the number or id of a finding,
+    or the id of any pattern, also of one that was not found.
     """
     galleries = (folders.Workspace.find(Path.cwd()) or folders.Workspace(Path.cwd())).galleries
     has_pages = find_spec("yaml") is not None  # the pages need [site]
-    page_of = {page.id: page for page in pages.load_gallery(galleries)} if has_pages else {}
+    page_of = {page.id: page for page in gallery.load_gallery(galleries)} if has_pages else {}
     judged = _JudgedRuns(_named(run))
     for run_read, _, diagnosis, story in judged:
         lines = (run_read.run_id, *terminal.explain(diagnosis, story, finding, page_of))
         click.echo("\n".join(map(terminal.printable, lines)))
     if not has_pages:
-        click.echo("Likely causes stand on the pages of patterns, which are read with the extra `site`.")
+        click.echo("The likely causes are on the pages of patterns, which need the extra `site`.")
     sys.exit(int(judged.unreadable))
 
 
@@ -256,9 +257,9 @@ def explain(run: Path, finding: str) -> None:
 def compare(runs: tuple[Path, ...]) -> None:
     """Show what differs between RUNS (runs of the workspace, logs or folders).
 
-    Their verdicts, the facts that are not the same, the judged metric at the same steps, the highest and the
-    last learning rate, and the events of all of them in the order of steps. The site draws them over each
-    other: tick them on its page Browse.
+    Shows their verdicts, the facts that differ, the judged metric at the same steps, the highest and the last
+    learning rate, and the events of all runs in the order of steps. The site can draw runs over each other:
+    tick them on its page Browse.
     """
     judged, most = _JudgedRuns(_named(*runs)), terminal.MOST_COMPARED
     compared = list(judged)
@@ -305,13 +306,13 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
 @click.option("--strict", is_flag=True, help="Let a warning of the site engine fail the build.")
 @FAIL_ON
 @click.option(
-    "--untrusted", is_flag=True, help="Use nothing but the runs, as for a pull request of a stranger."
+    "--untrusted", is_flag=True, help="Use only the runs, for example in a pull request of a stranger."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what was built as one JSON object.")
 @click.option("-v", "--verbose", is_flag=True, help="Print each run and the engine's output.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool, **options: Any) -> None:
-    """Build the gallery: of the workspace, or of any log files and folders (PATHS) without set-up.
+    """Build the gallery of the workspace, or of any log files and folders (PATHS), which need no set-up.
 
     With --untrusted no template, pattern page, mkdocs.yml, address or link of the workspace is used.
     """
@@ -350,9 +351,9 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     sys.exit(terminal.exit_code(verdicts, options["fail_on"] or config.fail_on, bool(report.unreadable)))
 
 
-@cli.command(short_help="Verify that nothing of the workspace is damaged.")
+@cli.command(short_help="Verify that nothing in the workspace is damaged.")
 def check() -> None:
-    """Check every file of the runs, the kept results of builds, the site and the git repository for damage.
+    """Check the runs, the stored results of builds, the site and the git repository for damage.
 
     Each damaged file is listed with a remedy. The next build repairs what it can make again.
     """
@@ -362,7 +363,7 @@ def check() -> None:
         click.echo(terminal.printable(remark))
     terminal.complain(*damage)
     if not damage:
-        click.echo(f"all is whole in {terminal.printable(str(workspace.root))}")
+        click.echo(f"nothing is damaged in {terminal.printable(str(workspace.root))}")
     sys.exit(int(bool(damage)))
 
 
@@ -384,7 +385,7 @@ def serve(port: int, engine: str | None) -> None:
 @click.argument("folder", type=_Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print the score as one JSON object.")
 def score(folder: Path, as_json: bool) -> None:
-    """Score the classifier on labelled runs: FOLDER holds one folder a run, each with a label."""
+    """Score the classifier on labelled runs. FOLDER contains a folder with a label for each run."""
     result = scoring.score_folder(folder, predict)
     if as_json:
         _echo_json(result.to_json())
@@ -402,7 +403,7 @@ def schema(what: str) -> None:
 @cli.command(short_help="Print the completion script of a shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion script of a shell: chronicle completion bash >> ~/.bashrc"""
+    """Print the completion script of a shell, for example: chronicle completion bash >> ~/.bashrc"""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)

@@ -1,6 +1,6 @@
-"""`chronicle doctor`: what chronicle understood of a log, line by line where it is text, and what it did not.
+"""`chronicle doctor`: what chronicle understood in a log, for console text line by line, and what it did not.
 
-`examine` reads the log as every command does, and looks over the reader's shoulder.
+`examine` reads the log as every command does, and records what the reader used each line for.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from chronicle.readers.text import Head, encoding_of, unpacked
 
 _OF_TRAINING = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
 _OF_TRAINING |= {Role.PART_LOSS, Role.OBJECTIVE, Role.GRAD_NORM, Role.LEARNING_RATE}
-# What lines are taken for.
+# What the lines of a console log were used for.
 RECORD, EVENT, FAULT, UNUSABLE = "records", "events", "faults", "unusable"
 CUT, ASIDE, NOT, BLANK = "cut", "known otherwise", "not understood", "blank"
 MOST_KINDS, MOST_SHOWN, MOST_UNREAD, MOST_CHARACTERS, MOST_LINES = 12, 3, 10, 200, 20_000
@@ -40,20 +40,21 @@ Numbered = Sequence[tuple[int, str]]
 
 
 def examine(path: Path) -> dict[str, Any]:
-    """The report that ``--json`` prints of one log: a file, packed or not, or a folder read as one run.
+    """The report on one log that ``--json`` prints. The log is a file, packed or not, or a folder that is
+    read as one run.
 
-    ``problem`` is why nothing was read, ``doubts`` what makes it doubtful that this is the log of a training,
-    ``kinds`` are the kinds of lines of console text, the most frequent first, and ``lines`` how many were
-    taken for what. Of an attempt ``counter`` is what counts its steps, where it logs several counters; of a
-    metric ``why`` is what its values told of its role where its name does not. Raises NothingToRead where
-    there is no such file.
+    ``problem`` says why nothing was read, and ``doubts`` why this may not be the log of a training. ``kinds``
+    are the kinds of lines of console text, the most frequent first; ``lines`` is the number of lines by what
+    they were used for. The ``counter`` of an attempt is the counter that was used as its steps, if it logs
+    several. The ``why`` of a metric is the evidence in its values for its role, if its name does not show
+    the role. Raises NothingToRead: the file does not exist.
     """
     with watched() as logs:
         reading = read_all(path)
     files = [path] if path.is_file() else filter(Path.is_file, scan(path, Path.is_file).all_logs())
     try:
         content = _content(path, logs)
-    except (OSError, LogError):  # why it cannot be read stands among the problems
+    except (OSError, LogError):  # the reason is among the problems already
         content = {"lines": {}, "kinds": []}
     attempts, problems = reading.attempts, reading.problems
     nothing = [] if attempts or problems else [f"no file is a log. {what_to_do(path)}"]
@@ -78,7 +79,7 @@ def examine(path: Path) -> dict[str, Any]:
 
 
 def _content(path: Path, logs: Sequence[Log]) -> dict[str, Any]:
-    """What the file itself shows, apart from what was read of it."""
+    """What the bytes of the file show: encoding, readers that claim it, and kinds of lines."""
     if not path.is_file():
         return _kinds_of(logs)
     with unpacked(path) as file:
@@ -88,7 +89,7 @@ def _content(path: Path, logs: Sequence[Log]) -> dict[str, Any]:
 
 
 def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
-    """What a reader of the report should know before trusting it: a table of other data is read as well."""
+    """Reasons to doubt that this is the log of a training, because tables of other data are read as well."""
     filled = [attempt for attempt in attempts if attempt.series]
     for attempt in (attempt for attempt in filled if attempt.axis == "item"):
         what = f"its rows are {attempt.facts['rows']} of a training, and nothing of it is judged"
@@ -116,7 +117,8 @@ def _summary(attempt: Attempt) -> dict[str, Any]:
 
 
 def _encoding(start: bytes) -> dict[str, str]:
-    """Encoding and line ends, by the start of a file; no line ends where it is no text of single bytes."""
+    """Encoding and line ends, judged by the start of a file. Line ends are given only for text of single
+    bytes."""
     if (known_as := encoding_of(start)) != "utf-8-sig":
         return {"encoding": {"utf-16": "UTF-16", "gb18030": "GB 18030"}[known_as]}
     if b"\0" in start:
@@ -130,13 +132,13 @@ def _encoding(start: bytes) -> dict[str, str]:
     try:
         known.decode()
     except UnicodeDecodeError as err:
-        encoding = f"not UTF-8 (byte {err.start}); what is none is shown as U+FFFD"
+        encoding = f"not UTF-8 (byte {err.start}); other bytes are shown as U+FFFD"
     return {"encoding": encoding, "line_ends": line_ends}
 
 
 def _kinds_of(logs: Sequence[Log], file: Path | None = None) -> dict[str, Any]:
-    """The kinds of lines of the logs that were read, and how many lines were taken for what. All logs are of
-    ``file``, if it is given, though it had another name when they were read."""
+    """The kinds of lines of the logs that were read, and the number of lines by use. If ``file`` is given,
+    all logs are of this file, which may have had another name when it was read."""
     of_file: dict[Path, list[Log]] = {}
     for log in logs:
         of_file.setdefault(file or log.path, []).append(log)
@@ -148,7 +150,7 @@ def _kinds_of(logs: Sequence[Log], file: Path | None = None) -> dict[str, Any]:
 
 
 def _kind(taken_for: str, n_lines: int, fields: Sequence[str] = (), first: Numbered = ()) -> dict[str, Any]:
-    """Lines that were taken for one thing: ``fields`` are the metrics in them, ``first`` (number, text)."""
+    """One kind of lines: its use, the metrics in it (``fields``), and its ``first`` lines (number, text)."""
     return {"taken_for": taken_for, "n_lines": n_lines, "fields": fields, "first": first}
 
 
@@ -167,7 +169,7 @@ def _kinds_of_file(path: Path, logs: Sequence[Log]) -> Iterator[dict[str, Any]]:
 
 
 def _taken(logs: Sequence[Log]) -> list[tuple[str, tuple[str, ...], Steps]]:
-    """What lines were taken for, the fields in them, and their numbers; the most frequent first."""
+    """The kinds of lines that were used: their use, fields and line numbers; the most frequent first."""
     taken = [(RECORD, fields, lines) for log in logs for fields, lines in _records(log.rows)]
     for log in logs:
         events: dict[str, list[int]] = {}
@@ -185,22 +187,17 @@ def _taken(logs: Sequence[Log]) -> list[tuple[str, tuple[str, ...], Steps]]:
 
 
 def _records(rows: Rows) -> Iterator[tuple[tuple[str, ...], Steps]]:
-    """The lines of records by the names of their metrics."""
-    column_codes = np.random.default_rng(0).integers(1, 2**63, len(rows.columns))
-    shapes = np.zeros(len(rows), np.int64)
-    for code, (_, at) in zip(column_codes, rows.columns.values(), strict=True):
-        shapes[np.array(at, np.int64)] ^= code
-    _, firsts, of_shape = np.unique(shapes, return_index=True, return_inverse=True)
-    names: list[list[str]] = [[] for _ in firsts]
-    is_first = np.isin(np.arange(len(rows)), firsts)
-    for name, (_, at) in rows.columns.items():
-        there = np.unique(np.array(at, np.int64))
-        for shape in of_shape[there[is_first[there]]]:
-            names[shape].append(name)
-    by_shape = np.split(np.argsort(of_shape, kind="stable"), np.cumsum(np.bincount(of_shape))[:-1])
+    """The lines of records, by the names of their metrics."""
+    code_of = np.random.default_rng(0).integers(1, 2**63, len(rows.columns))
+    codes = np.zeros(len(rows), np.int64)  # of each row, one for each set of metrics
+    for code, (_, at) in zip(code_of, rows.columns.values(), strict=True):
+        codes[np.array(at, np.int64)] ^= code
+    _, firsts, kind_of = np.unique(codes, return_index=True, return_inverse=True)
+    has = {name: np.isin(firsts, np.array(at, np.int64)) for name, (_, at) in rows.columns.items()}
+    by_kind = np.split(np.argsort(kind_of, kind="stable"), np.cumsum(np.bincount(kind_of))[:-1])
     lines = np.array(rows.lines, np.int64)
-    for shape in np.argsort(firsts) if len(rows) else ():
-        yield tuple(names[shape]), np.unique(lines[by_shape[shape]])
+    for kind in np.argsort(firsts) if len(rows) else ():
+        yield tuple(name for name, of_kind in has.items() if of_kind[kind]), np.unique(lines[by_kind[kind]])
 
 
 def _lines_of(faults: Iterable[Fault]) -> Steps:
@@ -212,23 +209,23 @@ def _joined(parts: Iterable[Steps]) -> Steps:
 
 
 def _texts(path: Path, wanted: set[int], known: Steps) -> tuple[dict[int, str], Numbered, int, int]:
-    """The texts of lines; the first of those not known; how many of these there are, and blank ones."""
+    """The texts of the ``wanted`` lines by number, the first lines that are not in ``known``, their number,
+    and the number of blank lines."""
     texts, unread, n_unread, n_blank = dict[int, str](), list[tuple[int, str]](), 0, 0
-    with suppress(OSError):  # a copy that was made for reading, and is gone
+    with suppress(OSError):  # a copy that was made for reading and was removed
         for chunk in chunks(path):
-            numbers, lines = np.asarray(chunk.numbers), chunk.lines
-            strange = ~np.isin(numbers, known)
-            for index in np.flatnonzero(strange | np.isin(numbers, list(wanted))).tolist():
-                number, text = int(numbers[index]), lines[index]
-                if not strange[index]:
-                    if text.strip():  # a progress bar begins by going back to the start of its line
-                        texts.setdefault(number, _excerpt(text))
-                elif not text.strip():
+            is_known = np.isin(np.asarray(chunk.numbers), known).tolist()
+            for number, line, known_line in zip(chunk.numbers, chunk.lines, is_known, strict=True):
+                is_blank = not line.strip()  # a progress bar begins by going back to the start of its line
+                if known_line:
+                    if number in wanted and not is_blank:
+                        texts.setdefault(number, _excerpt(line))
+                elif is_blank:
                     n_blank += 1
                 else:
                     n_unread += 1
                     if len(unread) < MOST_UNREAD:
-                        unread.append((number, _excerpt(text)))
+                        unread.append((number, _excerpt(line)))
     return texts, unread, n_unread, n_blank
 
 
@@ -237,7 +234,8 @@ def _excerpt(line: bytes) -> str:
 
 
 def _unread_kinds(path: Path) -> list[dict[str, Any]]:
-    """The kinds of lines of a text that nobody reads, by the names of the pairs in them; none for others."""
+    """The kinds of lines of a text that no reader claims, by the names of the pairs in them; none for binary
+    files."""
     shapes: dict[tuple[str, ...], list[tuple[int, str]]] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     read = (zip(c.numbers, c.lines, strict=True) for c in (chunks(path) if sample(Head.of(path)) else ()))
@@ -251,7 +249,7 @@ def _unread_kinds(path: Path) -> list[dict[str, Any]]:
 
 
 def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of the command for one log."""
+    """The lines that the command prints for one log."""
     yield click.style(printable(report["path"], ""), bold=True)
     about = plural(report["n_bytes"], "byte"), report["encoding"], report["line_ends"]
     yield "  " + ", ".join(filter(None, about))

@@ -1,4 +1,4 @@
-"""What the command line prints: plain words, a block a run, colour only where a terminal shows it."""
+"""What the command line prints: plain sentences, a block of lines for each run, and colours on a terminal."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from chronicle.errors import UsageError
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, level, plural, value_words, with_unit
 from chronicle.model import Diagnosis, Entry, Event, EventKind, Finding, Role, Timeline, Track, Verdict
-from chronicle.pages import PatternPage, words
-from chronicle.pages.run_page import Advice, advice
+from chronicle.pages import words
+from chronicle.pages.gallery import Advice, PatternPage, advice
 from chronicle.score.presets import PRESETS, Preset
 from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, gravest
 from chronicle.story.restarts import lettered
@@ -44,7 +44,7 @@ LOOKS = {
     Verdict.BAD: ("■", "red"),
 }
 _MOST_LISTED = 40  # events that a terminal has room for
-MOST_COMPARED = 8  # runs that stand beside each other
+MOST_COMPARED = 8  # runs in one comparison
 _MOST_PLACES = 8  # steps at which courses are compared
 _MOST_FACTS, _MOST_EVENTS = 60, 60  # rows of a comparison
 _WIDEST = 36  # characters of a cell of it
@@ -62,7 +62,7 @@ def badge(verdict: Verdict, word: str = "") -> str:
 
 
 def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Story) -> Iterator[str]:
-    """The lines of `chronicle classify` for one run: its headline, then its events as they happened."""
+    """The lines of `chronicle classify` for one run: its headline, then its events in their order."""
     yield f"{click.style(printable(run_id), bold=True)}  {badge(story.verdict, story.badge)}"
     yield from filled(story.headline, "  ", "  ")
     events = [event for event in story.events if event.kind not in (EventKind.LAUNCH, EventKind.END)]
@@ -81,7 +81,8 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Stor
 
 
 def event_lines(event: Event, before: str = "") -> Iterator[str]:
-    """``before``, its number or letter, the shape of its verdict or what kind it is, and its sentence."""
+    """The lines of an event: ``before``, its number or letter, the shape of its verdict or its kind, and its
+    sentence."""
     shape = LOOKS[event.verdict][0] if event.verdict is not None else ""
     kind = event.title.lower() if event.kind in BY_PEOPLE else event.kind.value
     name = f"{shape} {event.patterns[0]}" if event.patterns else kind
@@ -108,7 +109,7 @@ def columns(rows: Iterable[Sequence[str]], before: str) -> Iterator[str]:
 
 
 def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
-    """The lines of `chronicle list`: id, verdict, title, what decides; or why a run has none of these."""
+    """The lines of `chronicle list`: id, verdict, title and decisive event, or why a run has none."""
     lines = []
     for run_id, entry, state in rows:
         if entry is None:
@@ -122,8 +123,8 @@ def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
 
 
 def outside(note: model.Note, entry: Entry | None) -> str:
-    """Why a note speaks of nothing that the last build of its run shows; else empty. Raises UsageError: an
-    event that the run does not have; the message names those it has."""
+    """What is wrong with a note, compared with the last build of its run: a step outside of the run;
+    otherwise empty. Raises UsageError: the run has no such event; the message names its events."""
     if entry is None:
         return ""
     known = {name for event in entry.events for name in (event.id, *event.also)}
@@ -134,7 +135,8 @@ def outside(note: model.Note, entry: Entry | None) -> str:
     steps = [row[name] for row in entry.attempts for name in ("first_step", "last_step")]
     ends = [step for step in steps if step is not None]
     if note.step is not None and ends and not min(ends) <= note.step <= max(ends):
-        return f"step {count(note.step)} lies outside of the run, {count(min(ends))} to {count(max(ends))}"
+        reach = f"{count(min(ends))} to {count(max(ends))}"
+        return f"step {count(note.step)} is outside of the run, whose steps are {reach}"
     return ""
 
 
@@ -151,14 +153,15 @@ def build_lines(report: Report) -> Iterator[str]:
 
 
 def complain(*problems: str, kept: str = "") -> bool:
-    """Problems on stderr, a line each but for what is ``kept`` as it is; whether there is any."""
+    """Prints problems on stderr, each on one line except for the characters in ``kept``. Returns whether
+    there are any."""
     for problem in problems:
         click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(problem, kept)}", err=True)
     return bool(problems)
 
 
 def usage_message(err: click.ClickException) -> str:
-    """What click says of a command that was called wrongly, in the form of all other errors."""
+    """The message of click about a command that was called wrongly, in the form of all other errors."""
     context = getattr(err, "ctx", None)
     problem = " ".join(err.format_message().split())
     problem = problem[:1].lower() + problem[1:].removesuffix(".")
@@ -173,14 +176,14 @@ def say(*lines: str) -> None:
 
 
 def say_passed_over(paths: Sequence[Path]) -> list[Path]:
-    """Says which of the paths hold what is read with a log, and no log; returns these."""
+    """Prints which of the paths hold only files that are read together with a log. Returns these paths."""
     aside = passed_over(paths)
     say(*([no_logs(aside)] if aside else ()))
     return aside
 
 
 def exit_code(verdicts: Iterable[Verdict], fail_on: str, unreadable: bool) -> int:
-    """1 where a verdict is as grave as ``fail_on`` (empty: never) or something was unreadable, else 0."""
+    """1 if a verdict is at least as grave as ``fail_on`` (empty: never) or something was unreadable, or 0."""
     grave = bool(fail_on) and any(v.rank >= Verdict(fail_on).rank for v in verdicts)
     return int(grave or unreadable)
 
@@ -206,15 +209,15 @@ def printable(text: str, kept: str = "\n") -> str:
 
 
 _MARKS = {"pass": "✓", "fail": "✗", "open": "?"}
-_LEVELS = ("before_loss", "peak_loss")  # evidence that stands in the event's sentence
+_LEVELS = ("before_loss", "peak_loss")  # evidence that is in the sentence of the event
 
 
 def explain(
     diagnosis: Diagnosis, story: Story, which: str = "", pages: Mapping[str, PatternPage] | None = None
 ) -> Iterator[str]:
-    """The lines that explain a diagnosis, or what ``which`` names: an event's number or id, or a pattern.
-    ``pages`` are those of the gallery by id, which name the causes. Raises UsageError: there is no such
-    event; the message names those there are."""
+    """The lines that explain a diagnosis, or the part of it that ``which`` names: an event by its number or
+    id, or a pattern. ``pages`` are the pages of the gallery by id, which name the causes. Raises UsageError:
+    there is no such event; the message names those that exist."""
     if which in BY_ID and which not in diagnosis.patterns:
         yield from _not_named(diagnosis, story, which)
         return
@@ -273,7 +276,8 @@ def _finding(finding: Finding) -> Iterator[str]:
 
 
 def _not_named(diagnosis: Diagnosis, story: Story, pattern: str) -> Iterator[str]:
-    """What is to be said of a pattern that was not found: not assessed and why, or looked for."""
+    """What there is to say about a pattern that was not found: why it was not assessed, or that it was looked
+    for."""
     missing = next((item.missing for item in diagnosis.not_assessed if item.pattern == pattern), ())
     if missing:
         roles = ", ".join(map(words.role_words, missing))
@@ -296,7 +300,8 @@ _BEFORE_SAMPLES = 4  # a rule may see an event this much before its onset is dat
 def flagged_by(
     timeline: Timeline, diagnosis: Diagnosis, presets: Sequence[str]
 ) -> Iterator[model.Comparison]:
-    """Each rule on the judged loss of each attempt, in the order of the log."""
+    """The comparison of each rule with the diagnosis, on the judged loss of each attempt, in the order of the
+    log."""
     for name in presets:
         for attempt in look(timeline, DEFAULTS).attempts:
             if attempt.loss is not None:
@@ -324,7 +329,7 @@ def _compared(preset: Preset, attempt: AttemptView, findings: Sequence[Finding])
     series = attempt.loss
     assert series is not None  # those without one were left out
     rows = np.flatnonzero(preset.flags(series.values)).tolist()
-    spans = {}  # first and past-the-last row of each finding that speaks of an event in this series
+    spans = {}  # rows of each finding that is an event in this series
     for f in findings:
         if f.metric == series.metric and f.attempt in (None, attempt.name) and f.pattern not in NO_EVENTS:
             low = int(np.searchsorted(series.steps, f.start_step)) - _BEFORE_SAMPLES
@@ -360,7 +365,7 @@ def compared_lines(runs: Sequence[Judged]) -> Iterator[str]:
 
 
 def _table(title: str, letters: str, rows: Sequence[tuple[str, list[str]]]) -> Iterator[str]:
-    """A title and rows of one cell a run, the columns as wide as what they hold."""
+    """A title, and rows with one cell for each run. A column is as wide as its widest cell."""
     if not rows:
         return
     cut = ((printable(n), *(clipped(printable(c), _WIDEST) for c in cells)) for n, cells in rows)
@@ -369,7 +374,7 @@ def _table(title: str, letters: str, rows: Sequence[tuple[str, list[str]]]) -> I
 
 
 def _differing(runs: Sequence[Judged]) -> list[tuple[str, list[str]]]:
-    """The facts that are not the same in all runs; a dash where a run does not state one."""
+    """The facts that differ between runs, with a dash for a run that does not state one."""
     stated = []
     for run, timeline, _, _ in runs:
         of_run = facts(timeline, run.folder.config)
@@ -380,7 +385,7 @@ def _differing(runs: Sequence[Judged]) -> list[tuple[str, list[str]]]:
 
 
 def _courses(tracks: Sequence[Track]) -> list[tuple[str, list[str]]]:
-    """The median of each course near places that all of them reach; no rows where there are none."""
+    """The median of each course near places that all of them reach; no rows if there are no such places."""
     live = [(t.steps[t.live], t.values[t.live]) for t in tracks]
     if not all(len(steps) for steps, _ in live):
         return []
@@ -400,7 +405,7 @@ def _courses(tracks: Sequence[Track]) -> list[tuple[str, list[str]]]:
 
 
 def _schedules(rates: Sequence[Track | None]) -> list[tuple[str, list[str]]]:
-    """Highest and last learning rate of each run, with the steps; no rows where no run logged one."""
+    """The highest and the last learning rate of each run, with their steps; no rows if no run logged one."""
 
     def ends(rate: Track | None) -> list[str]:
         known = np.flatnonzero(rate.live & np.isfinite(rate.values)) if rate else np.empty(0, int)
@@ -415,8 +420,8 @@ def _schedules(rates: Sequence[Track | None]) -> list[tuple[str, list[str]]]:
 
 def _events(letters: str, runs: Sequence[Judged]) -> Iterator[str]:
     """The events of all runs by step, each with the letter of its run. Each run keeps its own order: a
-    rollback stands at the step where it happened, behind what led to it, and what came after it behind the
-    rollback."""
+    rollback is placed at the step at which it happened, after the events that led to it and before those that
+    followed it."""
     events: list[tuple[float, str, Event]] = []
     for letter, (*_, diagnosis, story) in zip(letters, runs, strict=True):
         left = {mark: join.from_step for mark, join in lettered(diagnosis)}

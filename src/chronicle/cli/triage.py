@@ -1,10 +1,11 @@
-"""`chronicle triage`: the findings that nobody has reviewed, each described, drawn and answered by a key."""
+"""`chronicle triage`: shows each finding that nobody has reviewed, with its curve, and asks for an answer."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 import numpy as np
@@ -15,56 +16,61 @@ from chronicle.cli.terminal import badge, event_lines, printable
 from chronicle.metrics.values import count, level, plural
 from chronicle.model import Entry, Event, EventKind, Floats, Note, Steps, Verdict
 from chronicle.story import gravest
-from chronicle.workspace.folders import Workspace
+from chronicle.workspace.folders import RunFolder, Workspace
 from chronicle.workspace.notes import STANCES, iso_time, last_review, write_note
 
-WIDTH, HEIGHT = 72, 6  # of a drawing, in characters: two by four dots each
-_AROUND_SAMPLES = 60  # shown before and after a finding, at least
-_LOG_RATIO = 30.0  # values that span more than this are drawn over their logarithm
+WIDTH, HEIGHT = 72, 6  # of a drawing in characters, each of which has two by four dots
+_CONTEXT_SAMPLES = 60  # samples that are shown before and after a finding, at least
+_LOG_RATIO = 30.0  # from this ratio of the highest to the lowest value on, the axis is logarithmic
 _KEYS = {"c": STANCES[0], "d": STANCES[1]}
+_NONE_LEFT = "No finding is left to review."
 _VERDICT_KEYS = {verdict.value[0]: verdict for verdict in Verdict}
-_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # of a braille character, left and right
+# The bits of the dots of a braille character, from top to bottom, in its left and in its right column.
+_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
 @dataclass
-class _Answers:
-    workspace: Workspace
+class _Session:
+    """The folders of the runs by id, the author of the answers, and the number of findings judged so far."""
+
+    folder_of: Mapping[str, RunFolder]
     author: str
     judged: int = 0
 
+    def unjudged(self, entry: Entry) -> list[Event]:
+        return unjudged(entry, self.folder_of[entry.run_id].notes)
+
     def write(self, entry: Entry, text: str, kind: str, event: str = "") -> None:
-        file = self.workspace.run(entry.run_id).notes_file
+        file = self.folder_of[entry.run_id].notes_file
         assert file is not None  # runs of a workspace have a folder
         write_note(file, Note(text, iso_time(None), kind, None, self.author, event))
 
 
 def go_through(workspace: Workspace, run_ids: Sequence[str], author: str) -> None:
-    """Asks for every finding that `unjudged` lists, and writes the answers to the notes of its run.
+    """Asks about every finding that `unjudged` lists, and writes the answers to the notes of its run.
 
-    Keys come from the terminal, or one by one from standard input where that is none; its end quits.
+    Keys are read from the terminal. If standard input is not a terminal, each of its lines is a key, and its
+    end is the key q.
 
     Raises:
-        UsageError: a run that the workspace does not have.
+        UsageError: the workspace does not have one of the runs.
         NothingToRead: none of the runs was built.
     """
     chosen = [workspace.run(run_id) for run_id in run_ids] or workspace.runs()
     worst_first = sorted(last_entries(workspace.root, chosen), key=lambda entry: -entry.verdict.rank)
-    waiting = [(entry, unjudged(entry, workspace.run(entry.run_id).notes)) for entry in worst_first]
-    waiting = [(entry, events) for entry, events in waiting if events]
-    answers = _Answers(workspace, author)
+    session = _Session({run.run_id: run for run in chosen}, author)
+    waiting = [(entry, events) for entry in worst_first if (events := session.unjudged(entry))]
     for entry, events in waiting:
-        if not _ask_run(answers, entry, events):
+        if not _ask_about_run(session, entry, events, workspace.root / "build" / "entries" / entry.run_id):
             break
-    left = sum(len(unjudged(entry, workspace.run(entry.run_id).notes)) for entry, _ in waiting)
-    summary = f"{plural(answers.judged, 'finding')} judged, {count(left)} left."
-    if not waiting:
-        summary = "Nothing is left to judge."
-    click.echo(f"{summary} Next: chronicle build" if answers.judged else summary)
+    left = sum(len(session.unjudged(entry)) for entry, _ in waiting)
+    summary = f"{plural(session.judged, 'finding')} judged, {count(left)} left." if waiting else _NONE_LEFT
+    click.echo(f"{summary} Next: chronicle build" if session.judged else summary)
 
 
 def unjudged(entry: Entry, notes: Sequence[Note]) -> list[Event]:
-    """The findings that make a run worse than good and that nobody confirmed or disputed, the gravest first.
-    A run that a person has reviewed as a whole has none."""
+    """The findings that make a run worse than good and that nobody has confirmed or disputed, the gravest
+    first; none if a person has given a verdict on the run."""
     if last_review(notes) is not None:
         return []
     answered = {note.event for note in notes if note.kind in STANCES}
@@ -72,39 +78,41 @@ def unjudged(entry: Entry, notes: Sequence[Note]) -> list[Event]:
     return [e for e in findings if e.verdict is not Verdict.GOOD and answered.isdisjoint((e.id, *e.also))]
 
 
-def _ask_run(answers: _Answers, entry: Entry, events: Sequence[Event]) -> bool:
-    """Asks for the findings of one run, then for its verdict; whether to go on with the next run."""
+def _ask_about_run(session: _Session, entry: Entry, events: Sequence[Event], stored: Path) -> bool:
+    """Asks about the findings of one run, then for its verdict. Returns whether to continue. ``stored`` is
+    the folder of its entry."""
     click.echo(f"\n{click.style(printable(entry.run_id), bold=True)}  {badge(entry.verdict, entry.badge)}")
-    judged_before = answers.judged
+    judged_before = session.judged
     for event in events:
-        click.echo("\n".join([*event_lines(event), *_drawn(answers.workspace, entry, event)]))
-        if not _ask_event(answers, entry, event):
+        click.echo("\n".join([*event_lines(event), *_drawing(entry, event, stored / POINTS)]))
+        if not _ask_about_event(session, entry, event):
             return False
-    if answers.judged > judged_before:
-        key = _key("Verdict of the run? g good, u unexpected, w worrying, b bad, any other key leaves it: ")
+    if session.judged > judged_before:
+        key = _key("Verdict of the run? g good, u unexpected, w worrying, b bad, any other key gives none: ")
         if key in _VERDICT_KEYS:
-            answers.write(entry, "", f"review {_VERDICT_KEYS[key]}")
+            session.write(entry, "", f"review {_VERDICT_KEYS[key]}")
         return key not in ("q", "")
     return True
 
 
-def _ask_event(answers: _Answers, entry: Entry, event: Event) -> bool:
+def _ask_about_event(session: _Session, entry: Entry, event: Event) -> bool:
+    """Asks until the finding is judged or skipped. Returns whether to continue."""
     while True:
         key = _key("c confirm, d dispute, n note, s skip, q quit: ")
         if key in ("q", ""):
             return False
         if key in _KEYS:
-            answers.write(entry, _line("Why? (may be empty) "), _KEYS[key], event.id)
-            answers.judged += 1
+            session.write(entry, _line("Why? (may be empty) "), _KEYS[key], event.id)
+            session.judged += 1
             return True
         if key == "n" and (text := _line("Note: ")):
-            answers.write(entry, text, "", event.id)
+            session.write(entry, text, "", event.id)
         elif key == "s":
             return True
 
 
 def _key(prompt: str) -> str:
-    """One key; empty at the end of the input."""
+    """A key in lower case; empty at the end of the input."""
     click.echo(prompt, nl=False)
     key = click.getchar() if sys.stdin.isatty() else sys.stdin.readline().strip()[:1]
     click.echo(printable(key))
@@ -119,13 +127,14 @@ def _line(prompt: str) -> str:
     return text
 
 
-def _drawn(workspace: Workspace, entry: Entry, event: Event) -> Iterator[str]:
-    """The loss around a finding, or the series that it speaks of, as far as the last build kept it."""
+def _drawing(entry: Entry, event: Event, file: Path) -> Iterator[str]:
+    """The lines that draw the metric of a finding (without one, the loss) around it, from the points in a
+    file of the last build."""
     parts = [f for f in entry.diagnosis.findings if f.id in event.parts]
     finding = next((f for f in parts if f.start_step == event.step), next(iter(parts), None))
     losses = [str(row["metric"]) for row in entry.metrics if row["role"] == "loss"]
     metric = finding.metric if finding and finding.metric else next(iter(losses), "")
-    points = pd.read_csv(workspace.root / "build" / "entries" / entry.run_id / POINTS)
+    points = pd.read_csv(file)
     points = points[points["metric"] == metric]
     if event.attempt in set(points["attempt"]):
         points = points[points["attempt"] == event.attempt]
@@ -134,17 +143,18 @@ def _drawn(workspace: Workspace, entry: Entry, event: Event) -> Iterator[str]:
         return
     first = int(np.searchsorted(steps, event.step))
     last = int(np.searchsorted(steps, event.end_step if event.end_step is not None else steps[-1], "right"))
-    margin = max(_AROUND_SAMPLES, last - first)
+    margin = max(_CONTEXT_SAMPLES, last - first)
     part = slice(max(first - margin, 0), last + margin)
     yield from (f"     {line}" for line in sketch(steps[part], values[part], event.step))
 
 
 def sketch(steps: Steps, values: Floats, onset_step: int) -> list[str]:
-    """A curve in braille characters: each column spans from the lowest to the highest of its samples.
+    """Lines that draw a curve in braille characters; each column reaches from its lowest to its highest
+    sample.
 
-    The line below marks the onset with ▲ and columns that hold a value that is not finite with ×; the last
-    line has the steps at both ends. Values that span more than a factor of 30 are drawn over their
-    logarithm. No lines where there is nothing finite to draw.
+    The line below the curve marks the onset with ▲, and columns with a value that is not finite with ×. The
+    last line has the steps at both ends. If the values span more than a factor of 30, their logarithm is
+    drawn. There are no lines if no value is finite.
     """
     finite = np.isfinite(values)
     if not finite.any() or steps[-1] <= steps[0]:
@@ -155,31 +165,32 @@ def sketch(steps: Steps, values: Floats, onset_step: int) -> list[str]:
         shown = np.log(shown)
     dots = np.rint((shown - shown.min()) / (np.ptp(shown) or 1.0) * (4 * HEIGHT - 1)).astype(int)
     columns = ((steps - steps[0]) * (2 * WIDTH - 1) // (steps[-1] - steps[0])).astype(int)
-    marks = [" "] * WIDTH
+    below = [" "] * WIDTH
     for column in columns[~finite]:
-        marks[column // 2] = "×"
-    marks[columns[min(int(np.searchsorted(steps, onset_step)), len(steps) - 1)] // 2] = "▲"
-    names = [level(high), *[""] * (HEIGHT - 2), level(low)]
-    margin = max(map(len, names))
+        below[column // 2] = "×"
+    below[columns[min(int(np.searchsorted(steps, onset_step)), len(steps) - 1)] // 2] = "▲"
+    labels = [level(high), *[""] * (HEIGHT - 2), level(low)]
+    margin = max(map(len, labels))
     first, last = count(int(steps[0])), count(int(steps[-1]))
-    rows = zip(names, _cells(columns[finite], dots[finite]).tolist(), strict=True)
+    rows = zip(labels, _cells(columns[finite], dots[finite]).tolist(), strict=True)
     return [
-        *(f"{name:>{margin}} {''.join(chr(0x2800 + cell) for cell in cells)}" for name, cells in rows),
-        f"{'':>{margin}} {''.join(marks).rstrip()}",
+        *(f"{label:>{margin}} {''.join(chr(0x2800 + cell) for cell in cells)}" for label, cells in rows),
+        f"{'':>{margin}} {''.join(below).rstrip()}",
         f"{'':>{margin}} {first}{last:>{WIDTH - len(first)}}",
     ]
 
 
 def _cells(columns: Steps, dots: Steps) -> Steps:
-    """The dots of each character, as offsets from the empty one; a steep rise is one line."""
+    """The dots of each character, as offsets from the empty braille character. Neighbouring columns are
+    connected, so that a steep rise is one line."""
+    starts = np.flatnonzero(np.diff(columns, prepend=-1))
+    column_of, low, high = columns[starts], *(f.reduceat(dots, starts) for f in (np.minimum, np.maximum))
+    joined = np.flatnonzero(np.diff(column_of) == 1) + 1  # with a column directly to the left
+    lowest, highest = low.copy(), high.copy()
+    lowest[joined] = np.minimum(low[joined], high[joined - 1])
+    highest[joined] = np.maximum(high[joined], low[joined - 1])
     cells = np.zeros((HEIGHT, WIDTH), dtype=np.int64)
-    before: tuple[int, int, int] | None = None
-    for column in np.unique(columns).tolist():
-        there = dots[columns == column]
-        lowest, highest = bottom, top = int(there.min()), int(there.max())
-        if before is not None and before[0] == column - 1:
-            lowest, highest = min(lowest, before[2]), max(highest, before[1])
-        before = column, bottom, top
-        for row in range(4 * HEIGHT - 1 - highest, 4 * HEIGHT - lowest):
+    for column, first, last in zip(*(of.tolist() for of in (column_of, lowest, highest)), strict=True):
+        for row in range(4 * HEIGHT - 1 - last, 4 * HEIGHT - first):
             cells[row // 4, column // 2] |= _DOTS[column % 2][row % 4]
     return cells

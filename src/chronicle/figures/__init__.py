@@ -37,9 +37,15 @@ Axes = Mapping[str, OnAxis]
 
 
 def draw(
-    timeline: Timeline, diagnosis: Diagnosis, folder: Path, events: Sequence[Event], *, title: str,
-    x: OnAxis | None = None, edge: float = math.inf,
-) -> tuple[Figure, ...]:  # fmt: skip
+    timeline: Timeline,
+    diagnosis: Diagnosis,
+    folder: Path,
+    events: Sequence[Event],
+    *,
+    title: str,
+    x: OnAxis | None = None,
+    edge: float = math.inf,
+) -> tuple[Figure, ...]:
     """Draws a run into ``folder`` as SVG; the texts of the figures use the words of its ``events``. With
     ``x``, the result of `chronicle.timeline.on_axis`, the whole run is drawn over that axis. Returns "whole",
     "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share", a PNG for link
@@ -178,14 +184,17 @@ def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) 
     most = max(_FEWEST_POINTS, MOST_POINTS // max(sum(len(panel.segments()) for panel in panels), 1))
     facts, events = (*entry.facts, *entry.costs), [event for event in entry.events if event.step is not None]
     view = {
-        "title": entry.title, "verdict": entry.diagnosis.verdict.value, "headline": entry.headline,
+        "title": entry.title,
+        "verdict": entry.diagnosis.verdict.value,
+        "headline": entry.headline,
         "facts": [[f.quantity, with_unit(f.value, f.unit)] for f in facts if f.value is not None],
         "axes": [{"name": "step", "unit": timeline.attempts[0].axis if timeline.attempts else "step"}]
         + [{"name": name, "unit": f"{over.axis}s", "how": over.how} for name, over in axes.items()],
-        "attempts": names, "panels": [_panel(panel, block, most, axes) for panel in panels],
+        "attempts": names,
+        "panels": [_panel(panel, block, most, axes) for panel in panels],
         "events": [_event(event, joins.get(event.mark), names, axes) for event in events],
         "block": base64.b64encode(zlib.compress(block.getvalue(), 6)).decode(),
-    }  # fmt: skip
+    }
     data = json.dumps(view, ensure_ascii=False, allow_nan=False)
     return f"chronicleView({data.translate(_SCRIPT_ESCAPES)});\n"
 
@@ -217,10 +226,12 @@ def _part(segment: Segment, block: _Block, most: int, axes: Axes) -> dict[str, A
     tables = {name: over.tables[segment.attempt] for name, over in axes.items()}
     places = {name: steps if table is None else table.at(steps) for name, table in tables.items()}
     return {
-        "attempt": segment.attempt, "live": segment.live, "points": len(segment.steps),
+        "attempt": segment.attempt,
+        "live": segment.live,
+        "points": len(segment.steps),
         "x": {name: block.add(column, "d") for name, column in {"step": steps, **places}.items()},
         "y": block.add(segment.values[rows], "d" if fine else "f"),
-    }  # fmt: skip
+    }
 
 
 def kept_rows(values: Floats, most: int) -> Any:

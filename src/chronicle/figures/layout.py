@@ -17,7 +17,7 @@ from chronicle.figures.sheet import WIDE, Sheet, one_line
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.metrics.aliases import median_gap
 from chronicle.model import Diagnosis, Timeline, Verdict
-from chronicle.story.measured import FindingGroup, attempt_places, axis_of, finding_groups, gravest_first
+from chronicle.story.measured import FindingGroup, attempt_places, axis_of, finding_groups
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis
 
@@ -45,7 +45,8 @@ class Scene:
         seen = [steps for steps in (*seen, *(s.steps for s in judged)) if len(steps)]
         self.first = float(min((steps[0] for steps in seen), default=0))
         self.last = float(max((steps[-1] for steps in seen), default=0))
-        gravest = gravest_first(finding_groups(timeline, diagnosis), diagnosis.verdict)
+        groups, verdict = finding_groups(timeline, diagnosis), diagnosis.verdict
+        gravest = sorted(groups, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity))
         self.findings = _occurrences(self.timeline, gravest, x, self.last)
         self.last = max([self.last, *(float(item.finding.start_step) for item in self.findings)])
         pad = PAD_SHARE * (self.last - self.first) or 0.5  # a run of one step has a single tick
@@ -59,10 +60,12 @@ class Scene:
         peaks = [
             float(known.max())
             for item in self.findings
-            for line in panel.lines if item.finding.metric in (None, line.metric)
-            for segment in line.segments if segment.meets(item.finding.start_step, item.end)
+            for line in panel.lines
+            if item.finding.metric in (None, line.metric)
+            for segment in line.segments
+            if segment.meets(item.finding.start_step, item.end)
             if len(known := segment.inside(item.finding.start_step, item.end).finite())
-        ]  # fmt: skip
+        ]
         return y_scale(panel.segments(), panel.role, peaks)
 
     def zooms(self) -> list[Occurrence]:
@@ -207,7 +210,7 @@ def zoom_plan(run: Scene, item: Occurrence, width: float) -> Plan:
     panels: list[PanelRow] = []
     for panel in run.zoom_panels(item):
         parts = [segment.inside(*window) for segment in panel.segments()]
-        panels.append((panel, y_scale(parts, panel.role, whole=True), low if panels else high))
+        panels.append((panel, y_scale(parts, panel.role, all_values=True), low if panels else high))
     return Plan(run, width, window, panels)
 
 

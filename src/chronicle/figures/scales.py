@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet, one_line, text_px
+from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import SCORES, shown_metric
 from chronicle.metrics.values import count, level
 from chronicle.model import Diagnosis, Finding, Floats, Role, Timeline, Track
@@ -24,9 +25,11 @@ from chronicle.story.measured import finite_values
 MOST_PANELS = 4
 # Colour and dash of the lines of one panel; each line also has its name on it.
 _STYLES: Mapping[str, tuple[float, ...]] = {
-    "live": (), "second": (5, 1.6), "third": (1.2, 1.4), "ink2": (5, 1.4, 1, 1.4),
-}  # fmt: skip
-_LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
+    "live": (),
+    "second": (5, 1.6),
+    "third": (1.2, 1.4),
+    "ink2": (5, 1.4, 1, 1.4),
+}
 _COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _CONTEXT = (Role.GRAD_NORM, Role.LEARNING_RATE, Role.RATIO, Role.VALIDATION_LOSS, Role.THROUGHPUT)
 _LARGEST = 1e290  # larger values would overflow when a margin is added
@@ -132,9 +135,9 @@ def finding_panels(
 
 def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Track]:
     """The main loss, and losses that fit on its axis: named by a finding, by data set, validation."""
-    if main.role not in _LOSSES:
+    if main.role not in LOSSES:
         return [main]
-    others = [t for t in tracks.values() if t is not main and t.role in _LOSSES and _fit_on_one_axis(main, t)]
+    others = [t for t in tracks.values() if t is not main and t.role in LOSSES and _fit_on_one_axis(main, t)]
     spoken = [t for t in others if t.metric in named]
     sets = [t for t in others if t.role is Role.DATASET_LOSS and len(t) >= len(main) / 5]
     validation = [t for t in others if t.role is Role.VALIDATION_LOSS][:1]
@@ -195,17 +198,21 @@ _PEAK_SPANS = 1.6  # the peak of a finding is shown if it is no further above th
 # From this ratio of the largest to the smallest value on, an axis is logarithmic. It is never logarithmic for
 # rewards and scores, because on a linear axis one sees that they end near 0.
 _LOG_FROM_RATIO = {
-    Role.GRAD_NORM: 8.0, Role.LOSS_SCALE: 8.0, **dict.fromkeys((Role.OBJECTIVE, *SCORES), math.inf),
-}  # fmt: skip
+    Role.GRAD_NORM: 8.0,
+    Role.LOSS_SCALE: 8.0,
+    **dict.fromkeys((Role.OBJECTIVE, *SCORES), math.inf),
+}
 _LOG_FROM_RATIO_ELSE = 1e3
 _MOST_SAMPLED = 100_000  # values for a quantile; more do not move it by a pixel
 _TICK_STEPS = (1, 2, 2.5, 5, 10)  # the distance between ticks is one of these times a power of ten
 _LONGEST_TICK = 7  # characters that fit left of a panel
 _LOW_PANEL_PX = 120  # a lower panel has fewer ticks
 _CLOCK = (
-    (1, "s", (1, 2, 5, 10, 20, 30)), (60, "min", (1, 2, 5, 10, 20, 30)), (3600, "h", (1, 2, 3, 6, 12)),
+    (1, "s", (1, 2, 5, 10, 20, 30)),
+    (60, "min", (1, 2, 5, 10, 20, 30)),
+    (3600, "h", (1, 2, 3, 6, 12)),
     (86_400, "d", (1, 2, 5, 10, 20, 50)),
-)  # fmt: skip
+)
 Ticks = Sequence[tuple[float, str]]
 Pair = tuple[float, float]
 Number = TypeVar("Number", float, Floats)
@@ -248,9 +255,11 @@ class Scale(NamedTuple):
         return end + share * (self.high - self.low)
 
 
-def y_scale(parts: Sequence[Segment], role: Role, peaks: Sequence[float] = (), whole: bool = False) -> Scale:
+def y_scale(
+    parts: Sequence[Segment], role: Role, peaks: Sequence[float] = (), all_values: bool = False
+) -> Scale:
     """The range of a panel of the whole run: its body, and the peaks of findings that are near enough. With
-    ``whole``, that of a zoom, all values count. The axis of a learning rate starts at 0."""
+    ``all_values``, as in a zoom, every value counts. The axis of a learning rate starts at 0."""
     known = finite_values(segment.values for segment in parts)
     if not len(known):
         return Scale(0, 1)
@@ -258,7 +267,7 @@ def y_scale(parts: Sequence[Segment], role: Role, peaks: Sequence[float] = (), w
     if role is Role.LEARNING_RATE and lowest >= 0:
         return _widened(0, highest * 1.12)
     low, high = lowest, highest
-    if not whole and role not in _WITH_START:
+    if not all_values and role not in _WITH_START:
         later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in parts)
         body = finite_values(values[:: 1 + len(values) // _MOST_SAMPLED] for values in later)
         low, high = map(float, np.quantile(body if len(body) else known, (0.002, 0.985)))
@@ -306,10 +315,10 @@ def value_ticks(scale: Scale, height_px: float) -> Ticks:
     return list(zip(places, value_labels(places), strict=True))
 
 
-def round_places(first: float, last: float, most: int, whole: bool = False) -> list[float]:
+def round_places(first: float, last: float, most: int, integers: bool = False) -> list[float]:
     """About ``most``, but at least three, round values in [first, last]; on request only whole numbers."""
-    least = 1 if whole and last - first < 3 else 3
-    locator = MaxNLocator(most, steps=_TICK_STEPS, integer=whole, min_n_ticks=least)
+    least = 1 if integers and last - first < 3 else 3
+    locator = MaxNLocator(most, steps=_TICK_STEPS, integer=integers, min_n_ticks=least)
     return [float(place) for place in locator.tick_values(first, last) if first <= place <= last]
 
 
@@ -420,7 +429,7 @@ class Pane(NamedTuple):
         if axis == SECONDS:
             ticks = time_ticks(first, last, most_ticks)
         else:
-            steps = round_places(first, last, most_ticks, whole=True)
+            steps = round_places(first, last, most_ticks, integers=True)
             ticks = list(zip(steps, step_labels(steps), strict=True))
         places = self.x(np.array([step for step, _ in ticks]))
         self.sheet.lines(places[:, None], np.array([[self.foot, self.foot + _TICK_PX]]), "ink2", 2.7)

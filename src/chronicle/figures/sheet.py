@@ -146,7 +146,7 @@ class Ink(NamedTuple):
         yield self.path(), self.token, self.px
 
 
-class Words(NamedTuple):
+class Text(NamedTuple):
     """A line of text, whose baseline begins, is centred or ends at a point."""
 
     z: float
@@ -192,7 +192,7 @@ class Sheet:
 
     def __init__(self, width: float, height: float, ground: bool = True) -> None:
         self.width, self.height = width, height
-        self._items: list[Ink | Words] = []
+        self._items: list[Ink | Text] = []
         if ground:
             self.box((0, 0, width, height), "page", -1)
 
@@ -227,7 +227,7 @@ class Sheet:
         self.area(across, down, token, z, alpha=alpha)
 
     def write(self, words: str, x: float, y: float, token: str = "ink2", **style: Any) -> None:
-        insort(self._items, Words(10, token, words, x, y, **style), key=_depth)
+        insort(self._items, Text(10, token, words, x, y, **style), key=_depth)
 
     def mark(self, words: str, x: float, y: float, size_px: float, token: str = "ink2", **style: Any) -> None:
         self.write(words, x, y + CAPITAL * size_px, token, size_px=size_px, **style)

@@ -52,7 +52,7 @@ def assign_all(
     """The series of the logs of one run with role, data set and unit set. ``overrides`` are (regular
     expression of the whole name, role); the first match wins over the table, and so does a role that the
     reader gave. What the values of one log tell of a name holds for all. In a log whose ``axes`` say "item",
-    only ``overrides`` give roles. Raises UsageError where an override is no regular expression."""
+    only ``overrides`` give roles. Raises UsageError where an override is not a regular expression."""
     by_value = {name: by.role for series in logs for name, by in by_values(series).items()}
     assigned = list[dict[str, Series]]()
     for series, axis in zip(logs, axes or [""] * len(logs), strict=True):
@@ -194,7 +194,7 @@ def _matches(pattern: str, metric: str) -> bool:
     try:
         return re.fullmatch(pattern, metric) is not None
     except re.error as err:
-        raise UsageError(f"roles: {pattern!r} is no regular expression ({err})") from err
+        raise UsageError(f"roles: {pattern!r} is not a regular expression ({err})") from err
 
 
 def _named(roles: Roles, *wanted: Role, but: Collection[str] = ()) -> list[str]:

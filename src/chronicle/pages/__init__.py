@@ -13,19 +13,22 @@ from pathlib import Path
 from chronicle.metrics.values import clipped
 from chronicle.model import Entry, EventKind
 from chronicle.pages import chronology, lists
-from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_cases, load_gallery
-from chronicle.pages.lists import home
-from chronicle.pages.run_page import runs
+from chronicle.pages.gallery import Page, SiteData
 from chronicle.pages.words import as_json, plain, renderer, slug
 from chronicle.workspace.folders import shipped_file
 
-__all__ = (
-    "PAGE_KINDS", "Page", "PatternPage", "SiteData", "assets", "load", "load_cases", "load_gallery", "pages",
-)  # fmt: skip
 PAGE_KINDS = (
-    home, lists.browse, chronology.chronology, chronology.experiments_page, runs, lists.patterns,
-    lists.cases, lists.reviews, lists.unreadable, lists.missing,
-)  # fmt: skip
+    lists.home,
+    lists.browse,
+    chronology.chronology,
+    chronology.experiments_page,
+    lists.runs,
+    lists.patterns,
+    lists.cases,
+    lists.reviews,
+    lists.unreadable,
+    lists.missing,
+)
 
 
 def pages(site: SiteData) -> Iterator[Page]:

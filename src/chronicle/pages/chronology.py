@@ -30,8 +30,9 @@ from chronicle.story import BY_PEOPLE, CHANGES, JOINS, deciding
 from chronicle.story.measured import COURSE, OVERALL, axis_named
 from chronicle.story.restarts import event_id
 from chronicle.story.signs import event_name
+from chronicle.workspace.notes import NOTE_KINDS
 
-LISTED_ROWS = 150  # rows of the list for browsers without scripts
+LISTED_ROWS = 150  # rows of a plain list, which stays far below 100 KB even with long titles
 MOST = 100  # events in a feed; a feed reader has fetched the older ones before
 ATOM, JSON = "feed.xml", "feed.json"
 _LONGEST_SENTENCE = 400  # characters of a sentence in the data of the page
@@ -39,7 +40,6 @@ TRIED_ROWS = 200  # rows in the table of experiments
 _MOST_FOLLOWED = 2  # findings in an outcome: the gravest ones
 _PLANS = ("hypothesis", "tried")  # kinds of notes that say what a whole run is to try
 _KINDS_OF_ACTS = ("tried", "decision")
-_NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
 
 
 def chronology(site: SiteData, render: Render) -> Iterator[Page]:
@@ -135,12 +135,14 @@ def json_feed(site: SiteData) -> str:
 def _items(site: SiteData) -> Iterator[dict[str, Any]]:
     for row in [row for row in site.happened if moment(row.time)][:MOST]:
         yield {
-            "id": _id(site, row.href), "url": site.site_url + row.href,
-            "title": plain(f"{row.event.title}: {row.title}"), "content_text": plain(row.event.sentence),
+            "id": _id(site, row.href),
+            "url": site.site_url + row.href,
+            "title": plain(f"{row.event.title}: {row.title}"),
+            "content_text": plain(row.event.sentence),
             "date_published": _time(moment(row.time)),
             **({"authors": [{"name": plain(row.event.who)}]} if row.event.who else {}),
             "tags": [plain(row.kind)],
-        }  # fmt: skip
+        }
 
 
 def _id(site: SiteData, href: str) -> str:
@@ -214,7 +216,7 @@ def experiments(entry: Entry) -> Iterator[Experiment]:
 
 def _plan(notes: Sequence[RunEvent]) -> _Act | None:
     """The run as one experiment, if its notes first say what it was to try, and then only what came of it."""
-    kept = [note for note in notes if note.note_kind in _NOTE_KINDS]
+    kept = [note for note in notes if note.note_kind in NOTE_KINDS]
     begun = len([*takewhile(lambda note: note.note_kind in _PLANS, kept)])
     kinds = [note.note_kind for note in kept]
     is_one = begun and kinds[:begun].count("tried") < 2 and not {*kinds[begun:]} & {*_PLANS}
@@ -227,7 +229,7 @@ def _in_turn(notes: Sequence[RunEvent]) -> list[_Act]:
         is_done = bool(acts) and any(earlier.note_kind != "hypothesis" for earlier in acts[-1].notes)
         if note.note_kind in ("hypothesis", *_KINDS_OF_ACTS) and (is_done or not acts):
             acts.append(_Act(notes=[note]))
-        elif acts and note.note_kind in _NOTE_KINDS:
+        elif acts and note.note_kind in NOTE_KINDS:
             acts[-1].notes.append(note)
     return [act for act in acts if any(note.note_kind in _KINDS_OF_ACTS for note in act.notes)]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import dropwhile
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from chronicle.classify.patterns import BY_ID, PATTERNS
 from chronicle.errors import ConfigError
@@ -97,8 +97,8 @@ def dated_events(entries: Iterable[Entry]) -> list[RunEvent]:
         ends = [row for row in rows if row.event.kind is EventKind.END]
         ended = {row.day for row in ends}
         # If a run ends on the day of its launch, the launch says nothing more.
-        told = (row for row in rows if row.event.kind is not EventKind.LAUNCH or row.day not in ended)
-        listed += [row for row in told if row.time] or ends
+        kept = (row for row in rows if row.event.kind is not EventKind.LAUNCH or row.day not in ended)
+        listed += [row for row in kept if row.time] or ends
     return sorted(listed, key=lambda row: (bool(row.time), moment(row.time)), reverse=True)
 
 
@@ -111,14 +111,18 @@ def listed(entry: Entry) -> Entry:
     """The part of an entry that other pages show. A build stores it apart, and reads no more than this."""
     findings = [replace(f, evidence={}, criteria=(), runner_up_if="") for f in entry.diagnosis.findings]
     return replace(
-        entry, story=(), costs=(), warnings=(), faults=(),
+        entry,
+        story=(),
+        costs=(),
+        warnings=(),
+        faults=(),
         events=tuple(replace(e, numbers=(), signs={}, parts=(), also=()) for e in entry.events),
         diagnosis=replace(entry.diagnosis, findings=tuple(findings), not_assessed=()),
         facts=tuple(fact for fact in entry.facts if fact.how == "run.toml"),
         figures=tuple(f for f in entry.figures if f.name in ("whole", "thumb")),
         attempts=tuple({k: row[k] for k in _OF_ATTEMPT if k in row} for row in entry.attempts),
         metrics=({"points": n_points(entry)},) if entry.metrics else (),
-    )  # fmt: skip
+    )
 
 
 def n_points(entry: Entry) -> int:
@@ -243,12 +247,63 @@ class Case:
     body: str = ""
 
 
+class Ranked(NamedTuple):
+    """A cause with the evidence of this run: phrases for it, against it, and what was not logged."""
+
+    cause: Cause
+    speaks_for: tuple[str, ...]
+    against: tuple[str, ...]
+    not_logged: tuple[str, ...]
+
+    @property
+    def is_assessed(self) -> bool:
+        return bool(self.speaks_for or self.against or self.not_logged)
+
+
+class Advice(NamedTuple):
+    """On one event: the page of its pattern, the ranked causes, and what decides between the first two."""
+
+    event: Event
+    page: PatternPage
+    causes: tuple[Ranked, ...]
+    check: str
+
+
+def advice(event: Event, page: PatternPage) -> Advice:
+    """The ranked causes of an event; ``check`` says how to tell the first one from the second."""
+    causes, check = ranked(page.causes, event.signs), ""
+    likely = [row for row in causes[:2] if not row.against]
+    if len(likely) == 2:
+        missing = dict.fromkeys(word for row in likely for word in row.not_logged)
+        logged = f" Not logged, and it would tell: {', '.join(missing)}." if missing else ""
+        check = f"{likely[0].cause.tell}{logged}"
+    return Advice(event, page, causes, check)
+
+
+def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, ...]:
+    """The causes, ranked by the signs around an event: one that a sign speaks against goes to the end, the
+    others are ordered by how many speak for them, then as on the page of the pattern. Those for the other
+    kind of metric are left out."""
+    reward, rows = signs.get(Sign.OBJECTIVE.value), []
+    for cause in causes:
+        holds = {sign: signs.get(sign.value) for sign in (*cause.when, *cause.unless)}
+        against = [sign for sign in cause.when if holds[sign] is False]
+        against += [sign for sign in cause.unless if holds[sign]]
+        speaks_for = tuple(sign.holds for sign in cause.when if holds[sign])
+        phrases = tuple(sign.holds if holds[sign] else sign.fails for sign in against)
+        unknown = dict.fromkeys(sign.needs for sign in holds if holds[sign] is None and sign.needs)
+        if reward is None or Sign.OBJECTIVE not in (cause.unless if reward else cause.when):
+            rows.append(Ranked(cause, speaks_for, phrases, tuple(unknown)))
+    return tuple(sorted(rows, key=lambda row: (bool(row.against), -len(row.speaks_for))))
+
+
 @dataclass(frozen=True)
 class SiteData:
-    """All that the pages show. ``unreadable`` has pairs of a log or run and what is wrong with it. Entries
-    may have been shortened by `listed`; ``full_entry`` returns the whole one. ``site_url`` and ``edit_url``
-    end in a slash, or are empty. Pages that are up to date are found by ``known``, a hash of each entry by
-    its run, ``shared``, a hash of all else, and ``standing``, the pages with their `Page.made_of`."""
+    """All that the pages show. ``unreadable`` has pairs of a log or run and its problem. Entries may have
+    been shortened by `listed`; ``full_entry`` returns the complete one. ``site_url`` and ``edit_url`` end in
+    a slash, or are empty. Pages that are up to date are recognised by ``known`` (a hash of each entry by its
+    run), ``shared`` (a hash of everything else), and ``standing`` (the existing pages with their
+    `Page.made_of`)."""
 
     entries: Sequence[Entry]
     patterns: Sequence[PatternPage]
@@ -315,8 +370,9 @@ def load_gallery(folders: Sequence[Path]) -> list[PatternPage]:
 
 def load(folder: Path) -> list[PatternPage]:
     """The pages of one gallery folder by path (errors as in `load_gallery`)."""
-    files = [file for verdict in Verdict for file in sorted((folder / verdict).glob("*.md"))]
-    return [parse(file.read_text("utf-8-sig"), file.stem, Verdict(file.parent.name)) for file in files]
+    files = ((file, verdict) for verdict in Verdict for file in sorted((folder / verdict).glob("*.md")))
+    texts = ((file.read_text("utf-8-sig"), file.stem, verdict) for file, verdict in files)
+    return [_page(PatternPage, text, name, f"gallery/{v}/{name}.md", verdict=v) for text, name, v in texts]
 
 
 def load_cases(folders: Sequence[Path]) -> list[Case]:
@@ -324,11 +380,6 @@ def load_cases(folders: Sequence[Path]) -> list[Case]:
     files = {file.stem: file for folder in reversed(folders) for file in (folder / "cases").glob("*.md")}
     texts = ((name, file.read_text("utf-8-sig")) for name, file in sorted(files.items()))
     return [_page(Case, text, name, f"gallery/cases/{name}.md") for name, text in texts]
-
-
-def parse(text: str, name: str, verdict: Verdict) -> PatternPage:
-    """The page in ``text``; ``name`` is what the file is called (errors as in `load_gallery`)."""
-    return _page(PatternPage, text, name, f"gallery/{verdict}/{name}.md", verdict=verdict)
 
 
 def _page(kind: type[P], text: str, name: str, file: str, **known: Any) -> P:

@@ -1,4 +1,4 @@
-"""Pages that list runs: Home, Browse, patterns, cases, reviews, unreadable logs; and the card of a run."""
+"""Pages that list runs (Home, Browse, patterns, cases, reviews, unreadable logs), and the page of a run."""
 
 from __future__ import annotations
 
@@ -6,25 +6,37 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
-from itertools import groupby
+from functools import cache, partial
+from itertools import groupby, islice
 from typing import NamedTuple
 
-from chronicle.classify.patterns import BY_ID, Trait, having
+from chronicle.classify.patterns import BY_ID, PATTERNS, Trait, having
 from chronicle.metrics.values import clipped, count, moment, plural, value_words
-from chronicle.model import VERDICTS, Entry, EventKind, Verdict
-from chronicle.pages.chronology import day_words
-from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, figure, last_time, n_points
-from chronicle.pages.words import Html, Render, as_json, place, plain
-from chronicle.story import CANNOT_TELL, deciding
+from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
+from chronicle.pages import words
+from chronicle.pages.chronology import LISTED_ROWS, day_words
+from chronicle.pages.gallery import (
+    Advice,
+    Page,
+    PatternPage,
+    RunEvent,
+    SiteData,
+    advice,
+    figure,
+    last_time,
+    n_points,
+)
+from chronicle.pages.words import Html, Render, as_json, place, plain, slug
+from chronicle.story import CANNOT_TELL, deciding, gravest
 from chronicle.story import card as card_words
-from chronicle.story.measured import CALM, OVERALL
+from chronicle.story.measured import CALM, OVERALL, axis_named
+from chronicle.story.restarts import lettered, restart
+from chronicle.story.sentences import listed as enumerated
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import shipped_file
 from chronicle.workspace.notes import STANCES, last_review, verdict_of
 
 SHOWN_EVENTS = 5  # events of this archive on a pattern's page
-LISTED_ROWS = 150  # rows of a plain list, which stays far below 100 KB even with long titles
 _CAPTION = 160  # characters of a title or a measure on a card
 # For each verdict its patterns: the page, the first sentence of its lead, and the number of runs.
 Columns = list[tuple[Verdict, list[tuple[PatternPage, str, int]]]]
@@ -65,11 +77,16 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
         numbers, runs = list(statistics(site, page.id, happened)), len(site.showing.get(page.id, ()))
         shown = {"specimens": _cards_of(site, page.specimens), "numbers": numbers, "runs": runs}
         values = {
-            "base": "../", "site": site, "page": page, "events": happened[:SHOWN_EVENTS], **shown,
-            "body": Html(_linked(page.body, "")), "own_drawing": _drawing(page.id, "small"),
+            "base": "../",
+            "site": site,
+            "page": page,
+            "events": happened[:SHOWN_EVENTS],
+            **shown,
+            "body": Html(_linked(page.body, "")),
+            "own_drawing": _drawing(page.id, "small"),
             "drawing": Html(_drawing(page.id, "wide") + _drawing(page.id, "narrow")),
             "alike": [(_drawing(other.pattern, "small"), other) for other in page.lookalikes],
-        }  # fmt: skip
+        }
         content = [row.content for row in happened[:SHOWN_EVENTS]], shown
         yield site.page(f"patterns/{page.id}.md", content, partial(render, "pattern.md.j2", values))
 
@@ -103,12 +120,14 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
     tally = Counter((finding.event.patterns[0], confirms) for finding, _, confirms in stances)
     judged = sorted({pattern for pattern, _ in tally}, key=site.pattern_title)
     values = {
-        "runs": runs[:LISTED_ROWS], "reviewed": len(runs),
+        "runs": runs[:LISTED_ROWS],
+        "reviewed": len(runs),
         "disagreements": sum(not agrees for *_, agrees in runs),
-        "stances": stances[:LISTED_ROWS], "judged": len(stances),
+        "stances": stances[:LISTED_ROWS],
+        "judged": len(stances),
         "confirmed": sum(confirms for *_, confirms in stances),
         "patterns": [(p, site.pattern_title(p), tally[p, True], tally[p, False]) for p in judged],
-    }  # fmt: skip
+    }
     yield Page("reviews.md", render("reviews.md.j2", values))
 
 
@@ -142,15 +161,22 @@ def entries_js(site: SiteData) -> str:
 def _row(entry: Entry) -> list[object]:
     shown = card(entry)
     return [
-        plain(entry.run_id), shown.title, entry.badge,
+        plain(entry.run_id),
+        shown.title,
+        entry.badge,
         [plain(pattern) for pattern in entry.diagnosis.patterns],
         plain(entry.about.get("project") or "no project"),
         sorted({join.kind.value for join in entry.diagnosis.joins}) or ["none logged"],
         "synthetic" if entry.about.get("synthetic") else plain(entry.about.get("data") or "log"),
-        n_points(entry), shown.measure, shown.meta, shown.href, shown.thumb, last_time(entry)[:10],
+        n_points(entry),
+        shown.measure,
+        shown.meta,
+        shown.href,
+        shown.thumb,
+        last_time(entry)[:10],
         sum(join.discarded_steps for join in entry.diagnosis.joins),
         [[_caption(f.quantity), _caption(value_words(f.value))] for f in entry.facts if f.how == "run.toml"],
-    ]  # fmt: skip
+    ]
 
 
 def card(entry: Entry) -> Card:
@@ -259,17 +285,23 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
     urgent = [entry for entry in site.worst_first if needs_attention(entry)]
     news, more = week(site.happened)
     values = {
-        "site": site, "teaching": teaching, "news": news, "more_news": more,
+        "site": site,
+        "teaching": teaching,
+        "news": news,
+        "more_news": more,
         "tally": [(badge, tally[badge]) for badge in (*VERDICTS, CANNOT_TELL) if tally[badge]],
-        "hero": shown, "hero_card": card(shown) if shown else None,
+        "hero": shown,
+        "hero_card": card(shown) if shown else None,
         "figure": figure(shown, "whole") if shown else None,
         "folder": place(shown.run_id).removesuffix("index.html") if shown else "",
-        "attention": [card(entry) for entry in urgent[:ATTENTION]], "urgent": len(urgent),
+        "attention": [card(entry) for entry in urgent[:ATTENTION]],
+        "urgent": len(urgent),
         "until": f"{day_words(news[0].day)} {news[0].day[:4]}" if news else "",
         "training": [] if teaching else [card(entry) for entry in in_training(site.entries)],
         "shelves": [] if teaching else shelves(site.entries),
-        "reviewed": has_reviews(site), **columns(site),
-    }  # fmt: skip
+        "reviewed": has_reviews(site),
+        **columns(site),
+    }
     yield Page("index.md", render("home.md.j2", values))
 
 
@@ -322,3 +354,87 @@ def hero(site: SiteData) -> Entry | None:
         return not synthetic, eventful, entry.verdict is Verdict.GOOD, last_step
 
     return max((entry for entry in site.entries if figure(entry, "whole")), key=rank, default=None)
+
+
+# Whatever the run, its page stays below 100 KB: the rest is in entry.json, and the page says so.
+KEY, EVENTS, TABLES, ROWS, CAUSES = 24, 40, 6, 60, 3
+ALIKE_EVENTS = 3  # events of other runs for each pattern, and for how many patterns
+ABOUT_FIELDS = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
+DESCRIPTION_CHARACTERS = 200  # that the preview of a link shows
+
+
+def runs(site: SiteData, render: Render) -> Iterator[Page]:
+    """A page for each run, made of its entry and of similar events in other runs."""
+    of = cache(partial(precedents, site))
+    for entry in site.entries:
+        leads = (e.patterns[0] for e in deciding(entry.events, entry.verdict) if e.patterns)
+        alike: list[RunEvent] = []
+        for pattern in [p for p in dict.fromkeys(leads) if p not in CALM][:ALIKE_EVENTS]:
+            alike += islice((row for row in of(pattern) if row.entry.run_id != entry.run_id), ALIKE_EVENTS)
+        known = site.known.get(entry.run_id)
+        text = partial(_run_page, site, render, entry, alike)
+        path = f"runs/{slug(entry.run_id)}/index.md"
+        yield site.page(path, known and [known, *(row.content for row in alike)], text)
+
+
+def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent]) -> str:
+    entry = site.full_entry(entry)
+    facts, config = words.configured(entry.facts)
+    stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
+    axis = axis_named({row["axis"] for row in entry.attempts})
+    joins = lettered(entry.diagnosis)
+    marked = [event for event in entry.events if event.mark]
+    listed = [RunEvent(entry, event) for event in entry.events if not event.of]  # without notes on an event
+    values = {
+        "base": "../../",
+        "site": site,
+        "entry": entry,
+        "facts": facts,
+        "config": config,
+        "words": words,
+        "enumerated": enumerated,
+        "axis": axis,
+        "similar": alike,
+        "rows": ROWS,
+        "about": dict.fromkeys(ABOUT_FIELDS, "") | dict(entry.about),
+        "reviewer": (review.author or "a person") if (review := last_review(entry.notes)) else "",
+        "address": words.address(entry.run_id),
+        "whole": figure(entry, "whole"),
+        "key": marked[:KEY],
+        "marked": len(marked),
+        "listed": listed[:EVENTS],
+        "unlisted": len(listed[EVENTS:]),
+        "restarts": [(letter, join, restart(join, axis, *stated)) for letter, join in joins[:KEY]],
+        "unlisted_joins": len(joins[KEY:]),
+        "costs": [fact for fact in entry.costs if fact.value != 0],
+        "description": clipped(plain(entry.headline), DESCRIPTION_CHARACTERS),
+        "preview": preview.files["any"][0] if (preview := figure(entry, "share")) else "",
+        **_evidence(site, entry),
+    }
+    return render("run.md.j2", values)
+
+
+def _evidence(site: SiteData, entry: Entry) -> dict[str, object]:
+    """What supports the verdict, what was looked for and not found, and what to do."""
+    findings = {finding.id: finding for finding in entry.diagnosis.findings if finding.criteria}
+    grave = gravest(entry.events, entry.verdict)
+    reasons = ((event, [findings[part] for part in event.parts if part in findings]) for event in grave)
+    away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
+    absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
+    return {
+        "reasons": [reason for reason in reasons if reason[1]][:TABLES],
+        "absent": [page for page in absent if page.verdict is not Verdict.GOOD],
+        "unassessed": words.unassessed(entry.diagnosis, site.pattern_title),
+        "helpful": _advice_for_run(site, entry),
+    }
+
+
+def _advice_for_run(site: SiteData, entry: Entry) -> list[Advice]:
+    """Advice on the gravest events that are not good, one event of each pattern."""
+    first: dict[str, Event] = {}
+    for event in gravest(entry.events, entry.verdict):
+        for pattern in event.patterns:
+            first.setdefault(pattern, event)
+    pages = ((event, site.page_of[p]) for p, event in first.items() if p in site.page_of)
+    bad = (advice(event, page) for event, page in pages if page.verdict is not Verdict.GOOD and page.causes)
+    return list(islice(bad, CAUSES))

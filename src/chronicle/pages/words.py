@@ -20,10 +20,13 @@ from chronicle.story.restarts import gap as gap
 
 Render = Callable[[str, Mapping[str, Any]], str]  # renders the template of a name with the values given
 _ROLES: dict[str, str] = {
-    Role.LOSS: "training loss", Role.PART_LOSS: "part of the loss", Role.DATASET_LOSS: "loss by data set",
-    Role.GRAD_NORM: "gradient norm", Role.POLICY_KL: "divergence from the reference",
+    Role.LOSS: "training loss",
+    Role.PART_LOSS: "part of the loss",
+    Role.DATASET_LOSS: "loss by data set",
+    Role.GRAD_NORM: "gradient norm",
+    Role.POLICY_KL: "divergence from the reference",
     "attempts": "a second attempt",
-}  # fmt: skip
+}
 _CRITERION_STATES = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
 _CONFIG = "config/"
 _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
@@ -244,9 +247,14 @@ def renderer(folders: Sequence[Path]) -> Render:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment(
-        loader=jinja2.FileSystemLoader([str(folder) for folder in folders]), undefined=jinja2.StrictUndefined,
-        autoescape=True, finalize=as_html, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-    )  # fmt: skip
+        loader=jinja2.FileSystemLoader([str(folder) for folder in folders]),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        finalize=as_html,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
     filters = (cited, coded, count, lines, linked, place, plain, plural)
     environment.filters.update({function.__name__: function for function in filters}, yaml=yaml_string)
     environment.globals.update(base="", verdicts=VERDICTS)

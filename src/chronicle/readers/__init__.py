@@ -140,7 +140,7 @@ def local(path: str | Path, confines: Confines | None = None) -> Path:
             return fetch(path, confines)
     path = Path(path)
     if os.path.isdir(path / _AIM) and find_spec("aim") and not any(scan(path, is_log).all_logs()):
-        if confines and not confines.addresses:
+        if confines and not confines.trusted:
             raise LogError(str(path), _UNTRUSTED_AIM)
         return local(f"aim://{path.resolve()}", confines)
     return path

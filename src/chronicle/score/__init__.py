@@ -40,7 +40,8 @@ ACROSS_SERIES = having(Trait.ACROSS)
 
 @dataclass(frozen=True)
 class EventResult:
-    """What became of one labelled event. ``found_as`` is the pattern it was found as, None: missed."""
+    """The result for one labelled event. ``found_as`` is the pattern under which it was found (None: it was
+    missed)."""
 
     pattern: str
     start_step: float
@@ -55,7 +56,7 @@ class EventResult:
 
 @dataclass(frozen=True)
 class FalsePositive:
-    """A finding that no label knows, on a healthy stretch of a main series."""
+    """A finding that matches no label, on a healthy stretch of a main series."""
 
     pattern: str
     start_step: float
@@ -63,7 +64,7 @@ class FalsePositive:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """How one case came out. ``extra``: patterns that are neither required, allowed nor forbidden."""
+    """The result for one case. ``extra`` are patterns that are neither required, allowed nor forbidden."""
 
     id: str
     want: str
@@ -89,7 +90,7 @@ class CaseResult:
 
 
 def judge(label: Label, diagnosis: Diagnosis, error: str = "") -> CaseResult:
-    """Holds a diagnosis against a label. An empty diagnosis is a miss of everything."""
+    """Compares a diagnosis with a label. An empty diagnosis misses everything."""
     steps = ((f, f.get("start_step")) for f in diagnosis.get("findings", ()))
     findings = [f for f, step in steps if isinstance(step, int | float) and not math.isnan(step)]
     named = diagnosis.get("patterns")
@@ -148,7 +149,7 @@ def _false_positives(label: Label, findings: Sequence[Finding], matched: set[int
 
 
 def _same_attempt(label: Label, event: Event, finding: Finding) -> bool:
-    """Whether both speak of the same log; always, where the run has only one."""
+    """Whether both are about the same log; always true if the run has only one."""
     if label.files <= 1:
         return True
     wanted, named = _spellings(event.attempt), _spellings(finding.get("attempt"))
@@ -164,7 +165,8 @@ def _spellings(attempt: str | None) -> set[str]:
 
 
 def _same_series(label: Label, event: Event, finding: Finding) -> bool:
-    """Another main series than the event's is another thing; side series are not told apart."""
+    """Whether both are about the same series. Main series are distinguished from each other, side series are
+    not."""
     named, pattern = finding.get("series"), finding.get("pattern")
     across = {pattern, event.pattern} & ACROSS_SERIES and pattern in event.names
     either = None in (event.series, named) or event.series == named
@@ -275,10 +277,10 @@ class Score:
     cases: tuple[CaseResult, ...]
     totals: Totals
 
-    def table(self, *, cases: bool = True) -> str:
-        """One line a case (unless ``cases`` is false), then the totals. Ends in a newline."""
-        lines = [*_cases(self.cases), ""] if cases else []
-        return "\n".join([*lines, *_summary(self.totals), *_details(self.totals)]) + "\n"
+    def table(self) -> str:
+        """One line for each case, then the totals. Ends in a newline."""
+        lines = *_cases(self.cases), "", *_summary(self.totals), *_details(self.totals)
+        return "\n".join(lines) + "\n"
 
     def to_json(self) -> dict[str, Any]:
         cases = [{**asdict(r), "passed": r.passed} for r in self.cases]
@@ -345,8 +347,8 @@ def _details(t: Totals) -> Iterator[str]:
         yield from (f"  {'pass' if ok else 'FAIL'}  {name}" for name, ok in t.pictures.items())
 
 
-def _of(part: int, whole: int) -> str:
-    return f"{part}/{whole} = {_share(part / whole if whole else None)}"
+def _of(part: int, total: int) -> str:
+    return f"{part}/{total} = {_share(part / total if total else None)}"
 
 
 def _share(value: float | None) -> str:
@@ -375,8 +377,8 @@ def score_folder(cases_folder: Path, predict: Predict) -> Score:
 
 @contextmanager
 def unlabelled(folder: Path) -> Iterator[Path]:
-    """A passing copy of a run's folder, called ``run``, without its label and its notes. Neither the label
-    nor a telling name can help whoever reads the copy."""
+    """A temporary copy of a run's folder without its label and its notes. It is called ``run``, so that no
+    name reveals the label."""
     with scratch() as place:
         copy = place / "run"
         shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(*LABEL_FILES, NOTES, BESIDE))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import tomllib
 from dataclasses import dataclass, fields
@@ -11,11 +10,11 @@ from pathlib import Path
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.errors import ConfigError, NothingToRead
 from chronicle.model import Verdict
-from chronicle.workspace.config import from_table
+from chronicle.workspace.config import from_table, nearest
 from chronicle.workspace.folders import OUR_FILES
 
 LABEL_FILES = ("label.toml", "label.json")
-_OF_FOLDER = ("id", "files")  # fields that its folder tells
+_OF_FOLDER = ("id", "files")  # fields that follow from its folder
 
 STEP_LIKE, LOSS_IS_HEALTHY = having(Trait.STEP), having(Trait.LEARNS)
 
@@ -82,7 +81,7 @@ def _label_file(folder: Path) -> Path | None:
 
 
 def labelled(folder: Path) -> list[Path]:
-    """The folders below ``folder`` that hold a label, by name; NothingToRead where there is none."""
+    """The folders below ``folder`` that hold a label, by name. Raises NothingToRead: there are none."""
     folders = sorted(f for f in folder.iterdir() if f.is_dir() and _label_file(f)) if folder.is_dir() else []
     if not folders:
         remedy = "put a label.toml beside the logs in the folder of each run"
@@ -104,8 +103,8 @@ def load_label(folder: Path) -> Label:
         text = file.read_text("utf-8-sig")
         table = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
     except (OSError, ValueError) as err:
-        raise ConfigError(name, "", f"is no label: {err}") from err
-    if isinstance(table, dict):  # what else stands in it is for people
+        raise ConfigError(name, "", f"is not a label: {err}") from err
+    if isinstance(table, dict):  # everything else in it is for people
         table = {spec.name: table.get(spec.name) for spec in fields(Label) if spec.name not in _OF_FOLDER}
     logs = (f for f in folder.rglob("*") if f.is_file() and f.name not in (*OUR_FILES, *LABEL_FILES))
     label = from_table(Label, table, name, id=folder.name, files=sum(1 for _ in logs))
@@ -114,6 +113,6 @@ def load_label(folder: Path) -> Label:
     named += [("events", p) for event in label.events for p in event.names]
     for key, pattern in named:
         if pattern not in BY_ID:
-            near = difflib.get_close_matches(pattern, BY_ID, 1, 0.0)[0]
-            raise ConfigError(name, key, f"{pattern!r} is no pattern. Did you mean {near!r}?")
+            hint = nearest(pattern, BY_ID, f"Remedy: use one of {', '.join(BY_ID)}")
+            raise ConfigError(name, key, f"{pattern!r} is not a pattern. {hint}")
     return label

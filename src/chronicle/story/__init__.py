@@ -29,13 +29,13 @@ CANNOT_TELL = "cannot tell"
 BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # written by people, not by a log
 JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
-_MOST_FINDINGS = 6  # findings that the first paragraph tells one by one
-_MOST_JOINS = 4  # of more restarts than this, the first paragraph tells none
+_MOST_FINDINGS = 6  # findings that the first paragraph describes one by one
+_MOST_JOINS = 4  # if there are more restarts, the first paragraph describes none
 _MOST_DECISIONS = 2  # decisions of people that the story quotes: the latest ones
 _UNCOUNTED = re.compile(r"It does not count against the run \(.*?\)\.")
 _ENDS = {"in NaN": "in NaN", "cut off": "in an incomplete record"}
 _SETTLING = ("decision", "outcome", "lesson")  # kinds of notes after which a hypothesis is no longer open
-_MOST_ALIKE = 2  # events of one name that are told one by one; the others are counted
+_MOST_ALIKE = 2  # events of one name that are described one by one; the others are counted
 
 
 class Story(NamedTuple):
@@ -190,7 +190,8 @@ def _restarts_sentence(run: RunView) -> str:
 
 
 def _told_events(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
-    """What is told one by one: the gravest findings that count, a few restarts, and possible causes."""
+    """The events that are described one by one: the gravest findings that count, a few restarts, and possible
+    causes."""
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
     by_noun = _by_noun([e for e in grave if _is_live_finding(e)])
     first_ones = chain.from_iterable(same[:_MOST_ALIKE] for same in by_noun.values())
@@ -244,14 +245,14 @@ def _sequence_paragraph(
 def _without_repeated_reasons(sentences: Sequence[str]) -> list[str]:
     """The sentences, in which a reason why a finding does not count is given only the first time."""
     given: set[str] = set()
-    told = []
+    shortened = []
     for sentence in sentences:
         reasons = set(_UNCOUNTED.findall(sentence))
         for reason in reasons & given:
             sentence = sentence.replace(reason, "It does not count either.")
         given |= reasons
-        told.append(sentence)
-    return told
+        shortened.append(sentence)
+    return shortened
 
 
 def _time_lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> str:
@@ -296,16 +297,16 @@ def _where(run: RunView, findings: Sequence[Event]) -> str:
 
 
 def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], stands: bool) -> str:
-    """Why the classifier gave its verdict, unless that ``stands`` and the headline says it."""
+    """Why the classifier gave its verdict; empty if that verdict ``stands`` and the headline explains it."""
     diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
-    told = chosen if stands else []
+    in_headline = chosen if stands else []
     if diagnosis.verdict is Verdict.GOOD or not decide:
-        return "" if any(e.shows(CALM) for e in told) else diagnosis.because
+        return "" if any(e.shows(CALM) for e in in_headline) else diagnosis.because
     whose = "The verdict" if stands else "The classifier's verdict"
     begin = f"{whose} is {diagnosis.verdict}"
     if not any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide):
         return f"{begin}:{diagnosis.because.partition(':')[2].rstrip('.')}."
-    if all(event in told for event in decide):
+    if all(event in in_headline for event in decide):
         return ""
     words = []
     for name, same in _by_noun(sorted(decide, key=happened.index)).items():

@@ -35,12 +35,17 @@ _EDGE_SHARE = 0.005  # of the height of a picture: a peak so near to its upper e
 _ROUGH_SAMPLES = 5  # of a duration of fewer samples only an upper bound is given
 _EXACT_GAP_STEPS = 1.5  # up to this gap between samples a duration is given exactly
 _NAMES = {
-    Role.LOSS: "the loss", Role.VALIDATION_LOSS: "the validation loss", Role.GRAD_NORM: "the gradient norm",
-    Role.LEARNING_RATE: "the learning rate", Role.THROUGHPUT: "the throughput",
-    Role.STEP_TIME: "the time a step takes", Role.LOSS_SCALE: "the loss scale",
-    Role.VALIDATION_SCORE: "the validation score", Role.SCORE: "the training score",
+    Role.LOSS: "the loss",
+    Role.VALIDATION_LOSS: "the validation loss",
+    Role.GRAD_NORM: "the gradient norm",
+    Role.LEARNING_RATE: "the learning rate",
+    Role.THROUGHPUT: "the throughput",
+    Role.STEP_TIME: "the time a step takes",
+    Role.LOSS_SCALE: "the loss scale",
+    Role.VALIDATION_SCORE: "the validation score",
+    Role.SCORE: "the training score",
     Role.OBJECTIVE: "the objective",
-}  # fmt: skip
+}
 _OUGHT_TO_RISE = (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
 """Patterns that are a rise of the loss. An event that shows several of them has the name of the gravest."""
@@ -353,7 +358,7 @@ def finding_groups(timeline: Timeline, diagnosis: Diagnosis) -> list[FindingGrou
 
 
 def attempt_places(timeline: Timeline) -> Mapping[str, int]:
-    """The index of each attempt by its name; if several have one name, that of the first."""
+    """The index of each attempt by its name; if several have the same name, that of the first."""
     return {attempt.name: place for place, attempt in reversed([*enumerate(timeline.attempts)])}
 
 
@@ -369,11 +374,6 @@ def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
         return next((k for k in reversed(range(len(begins))) if begins[k] <= step), 0)
 
     return owner
-
-
-def gravest_first(groups: Sequence[FindingGroup], verdict: Verdict) -> list[FindingGroup]:
-    """The groups of this verdict first, then the others by their own verdict and severity."""
-    return sorted(groups, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity))
 
 
 def sample_gap(timeline: Timeline) -> float:

@@ -16,16 +16,24 @@ from chronicle.timeline.joins import Ending
 
 _SHOWN_CHANGES = 4
 _OUTCOMES = {
-    "in NaN": "ended in NaN", "rolled back": "back to", "empty": "logged no point",
-    "apart": "a training of its own", "evaluation": "an evaluation",
-}  # fmt: skip
+    "in NaN": "ended in NaN",
+    "rolled back": "back to",
+    "empty": "logged no point",
+    "apart": "a training of its own",
+    "evaluation": "an evaluation",
+}
 # Why a piece of a log is a training of its own, if neither the times nor the ends of the pieces decide it.
 _CAUSES = {
-    "told": "run.toml says so", "evaluation": "an evaluation", "finished": "the one before had finished",
-    "seed": "another seed", "sweep": "of the same sweep", "trial": "another fold, seed or run",
-    "appended": "nothing says that the one before died", "goes on": "the loss or the data go on",
+    "told": "run.toml says so",
+    "evaluation": "an evaluation",
+    "finished": "the one before had finished",
+    "seed": "another seed",
+    "sweep": "of the same sweep",
+    "trial": "another fold, seed or run",
+    "appended": "nothing says that the one before died",
+    "goes on": "the loss or the data go on",
     "undecided": "nothing shows which training it begins again",
-}  # fmt: skip
+}
 
 
 def lettered(diagnosis: Diagnosis) -> list[tuple[str, Join]]:
@@ -62,11 +70,17 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
     if rest := len(join.changes[_SHOWN_CHANGES:]):
         changed.append(f"{plural(rest, 'more value')} changed")
     moved = f" {changed[0][:1].upper()}{listed(changed)[1:]}." if changed else ""
-    told = f"{run.in_training(name, sentence)}.{_reach_words(axis, join)}{moved}", short, letter
+    texts = f"{run.in_training(name, sentence)}.{_reach_words(axis, join)}{moved}", short, letter
     return Event(
-        event_id(join), EventKind(join.kind.value), join.kind.value.capitalize(), *told, step=join.to_step,
-        duration_s=join.gap_s, attempt=name, severity=min(1.0, lost / max(1, join.from_step)),
-    )  # fmt: skip
+        event_id(join),
+        EventKind(join.kind.value),
+        join.kind.value.capitalize(),
+        *texts,
+        step=join.to_step,
+        duration_s=join.gap_s,
+        attempt=name,
+        severity=min(1.0, lost / max(1, join.from_step)),
+    )
 
 
 def _change_words(axis: Axis, join: Join, change: Change) -> str:

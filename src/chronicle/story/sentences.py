@@ -32,16 +32,23 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
 _CHOICE, _FIELD = re.compile(r"\[(.*?)\]"), re.compile(r"{(\w+)(?::(\w+))?}")
 _KEY = re.compile(r"{(\w+):")
 _DOWNWARDS = {
-    "jumped": "dropped", "rose": "fell", "fell": "rose", "falling": "rising", "upwards": "downwards",
-    "come down": "come back", "above": "below", "higher": "lower", "at least": "at most", "≥": "≤",
-}  # fmt: skip
+    "jumped": "dropped",
+    "rose": "fell",
+    "fell": "rose",
+    "falling": "rising",
+    "upwards": "downwards",
+    "come down": "come back",
+    "above": "below",
+    "higher": "lower",
+    "at least": "at most",
+    "≥": "≤",
+}
 _UPWARDS = re.compile("|".join(_DOWNWARDS))
 # Patterns whose short form does not say which metric it is about.
-_BARE_SHORTS = RISES - {"multi-dataset-spike"} | {
-    "nan-inf", "frozen-metric", "quantised-loss", "grokking", "plateau", "overfitting", "reward-hacking",
-}  # fmt: skip
-_NO_CHANGE_LOG = 0.005  # a smaller change would be told as 0 %
-# A calm course that ends so far, and so many noise scales, from its best level is told with that level.
+_ALSO_BARE = "nan-inf frozen-metric quantised-loss grokking plateau overfitting reward-hacking"
+_BARE_SHORTS = RISES - {"multi-dataset-spike"} | {*_ALSO_BARE.split()}
+_NO_CHANGE_LOG = 0.005  # a smaller change would be written as 0 %
+# If a calm course ends so far, and so many noise scales, from its best level, the sentence names that level.
 _LOST_LOG, _NOISY_SCALES = math.log(1.25), 3.0
 _MOST_DATASETS = 4  # data sets that a sentence names one by one
 
@@ -54,7 +61,7 @@ def noun(pattern: str) -> str:
     return row.noun or lower if row else lower
 
 
-class Words(NamedTuple):
+class Phrases(NamedTuple):
     """A sentence, its short form for a card, and how the event ended (empty for what has no end)."""
 
     sentence: str
@@ -83,19 +90,19 @@ class Sentences(FindingView):
 
         return _FIELD.sub(filled, _CHOICE.sub(chosen, form))
 
-    def words(self, sentence: str, short: str, ending: str = "") -> Words:
-        return Words(self.formatted(sentence), self.formatted(short), ending)
+    def words(self, sentence: str, short: str, ending: str = "") -> Phrases:
+        return Phrases(self.formatted(sentence), self.formatted(short), ending)
 
-    def spike_fast_recovery(self, *, verb: str = "jumped", back: str = "all the way back") -> Words:
+    def spike_fast_recovery(self, *, verb: str = "jumped", back: str = "all the way back") -> Phrases:
         risen, short = self.risen(verb)
         ended, ending = self.ended(back)
-        return Words(f"{self.what} {risen} and {ended}", short, ending)
+        return Phrases(f"{self.what} {risen} and {ended}", short, ending)
 
     spike_slow_recovery = spike_fast_recovery
 
-    def spike_no_full_recovery(self) -> Words:
+    def spike_no_full_recovery(self) -> Phrases:
         risen, short = self.risen("jumped")
-        return Words(f"{self.what} {risen} and {self.stayed()}", short, "not fully recovered")
+        return Phrases(f"{self.what} {risen} and {self.stayed()}", short, "not fully recovered")
 
     def stayed(self, partly: bool = True) -> str:
         """How a rise that is not over ended: it stayed up, or it came back in part."""
@@ -119,19 +126,19 @@ class Sentences(FindingView):
     def came_back(self) -> bool:
         return self.value("residual_log") < self.value("height_log") / 2
 
-    def divergence_after_spike(self) -> Words:
+    def divergence_after_spike(self) -> Phrases:
         risen, short = self.risen("jumped")
-        return Words(f"{self.what} {risen} and {self.stayed(self.came_back)}", short, "never over")
+        return Phrases(f"{self.what} {risen} and {self.stayed(self.came_back)}", short, "never over")
 
-    def divergence_no_spike(self) -> Words:
+    def divergence_no_spike(self) -> Phrases:
         turned = f"{self.what} turned upwards at {self.start}, without a spike"
         if self.rise is None:
-            return Words(turned, f"from {self.start}")
+            return Phrases(turned, f"from {self.start}")
         stayed = f" and {self.stayed(self.came_back)}" if self.finding.end_step is None else ""
         short = f"{self.rise.short} from {self.start}"
-        return Words(f"{turned}, rose {self.from_to(self.rise)}{stayed}", short, "never over")
+        return Phrases(f"{turned}, rose {self.from_to(self.rise)}{stayed}", short, "never over")
 
-    def level_shift(self) -> Words:
+    def level_shift(self) -> Phrases:
         if self.is_measured("epoch"):
             words = self.words("{what} fell by {drop_log:fallen}", "{drop_log:fallen} lower at {start}")
             again = "where an epoch began and the samples were read again"
@@ -140,9 +147,9 @@ class Sentences(FindingView):
         left, end = self.value("residual_log", self.value("step_log")), self.finding.end_step
         above = self.above(left) if left > 0 else "up"
         until = f" until {self.run.axis.place(end)}" if end not in (None, self.finding.start_step) else ""
-        return Words(f"{self.what} {risen} and stayed {above}{until}", short, "stayed up")
+        return Phrases(f"{self.what} {risen} and stayed {above}{until}", short, "stayed up")
 
-    def multi_dataset_spike(self) -> Words:
+    def multi_dataset_spike(self) -> Phrases:
         moved = [str(name) for name in self.finding.evidence.get("data_sets", ())]
         views = [Sentences(self.run, self.finding, self.numbers, metric) for metric in moved]
         heights = sorted(views, key=lambda t: t.rise.peak - t.rise.before if t.rise else 0.0)
@@ -155,7 +162,7 @@ class Sentences(FindingView):
             rest = int(self.value("of", 1)) - 1
             others = "that of the other data set" if rest == 1 else f"those of the other {rest} data sets"
             aside = f"; {others} did not move" if rest > 0 else ""
-            return Words(f"{names[0]} {risen} and {ended}{aside}", short, ending)
+            return Phrases(f"{names[0]} {risen} and {ended}{aside}", short, ending)
         few = [name.removeprefix("the loss of ") for name in names[:_MOST_DATASETS]]
         who = f"the losses of {listed(few) or 'several data sets'}"
         who += f" and {len(names) - _MOST_DATASETS} more" if len(names) > _MOST_DATASETS else ""
@@ -163,15 +170,15 @@ class Sentences(FindingView):
         if len(moved) == 2 and (rise := heights[0].rise) is not None:
             name = self.run.name(heights[0].metric).removeprefix("the loss of ")
             together += f"; that of {name} rose {heights[0].from_to(rise)}"
-        return Words(together, short, ending)
+        return Phrases(together, short, ending)
 
-    def resume_spike(self) -> Words:
+    def resume_spike(self) -> Phrases:
         ended, ending = self.ended()
         moved = "after the restart at {start} {what} [was {join_height_log:percent} higher|rose]"
         words = self.words(moved, "[{join_height_log:percent} higher ]after the restart at {start}", ending)
         return words._replace(sentence=f"{words.sentence}, and it {ended}")
 
-    def resume_ratio_skew(self) -> Words:
+    def resume_ratio_skew(self) -> Phrases:
         words, ratio = self.spike_fast_recovery(verb="rose", back="back"), self.finding.evidence.get("ratio")
         if not self.is_measured("ratio_change_share") or not ratio:
             return words
@@ -179,13 +186,13 @@ class Sentences(FindingView):
         moved = self.formatted("{ratio_change_share:hundredths}")
         return words._replace(sentence=f"{source} {moved}, and {words.sentence}")
 
-    def lr_not_restored(self) -> Words:
+    def lr_not_restored(self) -> Phrases:
         how = ", and it warmed up again" if self.finding.evidence.get("how") == "warms up again" else ""
         size = "learning rate {}{{lr_factor:fold}} what was expected"
         sentence = f"from {{start}} on the {size.format('was ')}{how}"
         return self.words(sentence, f"{size.format('')} from {{start}}")
 
-    def rising_spike_rate(self) -> Words:
+    def rising_spike_rate(self) -> Phrases:
         trend = {
             "gap in the first third": "{factor:times} as far apart in the first third as in the last",
             "height in the last third": "{factor:times} as high in the last third as in the first",
@@ -195,11 +202,11 @@ class Sentences(FindingView):
         sentence = f"spikes {grew}: {{spikes:spikes}} over {{span}}, {trend}"
         return self.words(sentence, "{spikes:spikes} from {start}")
 
-    def plateau(self) -> Words:
+    def plateau(self) -> Phrases:
         if self.is_measured("still_errors"):
             level = self.number_words("level", float(np.nanmedian(self.samples[1])), plainly)
             near = f"{self.what} stayed near {level} throughout, and moved by no more than its own noise"
-            return Words(near, f"near {level} throughout")
+            return Phrases(near, f"near {level} throughout")
         fell = (self.samples[0] < self.finding.start_step).any()
         sentence = f"{self.what} {'stopped falling at' if fell else 'had stopped falling by'} {self.start}"
         before, after = (self.value(f"slope_{side}_log_per_log_step") for side in ("before", "after"))
@@ -208,9 +215,9 @@ class Sentences(FindingView):
             sentence += f": it fell {slower} more slowly from there"
         if self.value("learning_rate_share", 1.0) < 0.01:
             sentence += ", when the learning rate was nearly zero"
-        return Words(sentence, f"flat from {self.start}")
+        return Phrases(sentence, f"flat from {self.start}")
 
-    def overfitting(self) -> Words:
+    def overfitting(self) -> Phrases:
         """Tells logged values, which a reader can check, and not the smoothed ones of the evidence."""
         known = np.isfinite(self.samples[1])
         steps, values = self.samples[0][known], self.samples[1][known]
@@ -229,7 +236,7 @@ class Sentences(FindingView):
         training = f", while the training loss {meanwhile}" if math.isfinite(fall) else ""
         return self.words(f"{{what}} was {extreme} at {at} and {turned} {by} from there{training}", short)
 
-    def failed_run(self) -> Words:
+    def failed_run(self) -> Phrases:
         if self.is_measured("attempts"):
             failed = "all" if self.value("died", 0) == self.value("attempts") else "{died:count} of"
             of_one = self.run.n_trainings < 2 or self.run.timeline.joins
@@ -239,45 +246,45 @@ class Sentences(FindingView):
         ends = ("first", np.median(known[:8])), ("last", np.median(known[-8:]))
         first, last = (self.number_words(name, float(value), plainly) for name, value in ends)
         course = f"stayed near {last}" if first == last else f"began at {first} and ended at {last}"
-        return Words(f"{self.what} {course}: the run did not learn", f"{first} → {last}, did not learn")
+        return Phrases(f"{self.what} {course}: the run did not learn", f"{first} → {last}, did not learn")
 
-    def nan_inf(self) -> Words:
+    def nan_inf(self) -> Phrases:
         nan, inf, zero = (self.value(f"{name}_samples", 0.0) for name in ("nan", "inf", "zero"))
         what = "NaN or infinite" if nan and inf else "infinite" if inf else "exactly zero" if zero else "NaN"
         number = nan + inf + zero
         values = self.number_words("values", number, _FORMATS["logged_values"])
         was, start = f"{self.what} was {what}", self.start
         if self.finding.end_step is None:
-            return Words(f"{was} from {start} to the end ({values})", f"{what} from {start}", "to the end")
+            return Phrases(f"{was} from {start} to the end ({values})", f"{what} from {start}", "to the end")
         over = f"for {values} over {self.span}" if zero else f"over {self.span}"  # zeros may stand apart
         when = f"for one logged value at {start}" if number == 1 else over
-        return Words(f"{was} {when}", f"{what} at {start}", "over")
+        return Phrases(f"{was} {when}", f"{what} at {start}", "over")
 
-    def grokking(self) -> Words:
+    def grokking(self) -> Phrases:
         if self.is_measured("train_saturated_step"):
             ends = np.interp((self.finding.start_step, self.finding.end_step or 0), *self.samples).tolist()
             low, high = (self.number_words(*end, plainly) for end in zip(("from", "to"), ends, strict=True))
             learned = self.formatted("the training data had been learned at {train_saturated_step:place}")
             sentence = f"{self.what} went from {low} to {high} over {self.span}, long after {learned}"
-            return Words(sentence, f"{low} → {high} from {self.start}")
+            return Phrases(sentence, f"{low} → {high} from {self.start}")
         lasted = self.lasted().removeprefix("after ")
         took = f" {lasted}" if lasted.startswith("within") else f" within {lasted}" if lasted else ""
         fell = f"at {{start}}, {{what}} fell by {{drop_log:fallen}}{took}"
         return self.words(fell, "{drop_log:fallen} lower at {start}")
 
-    def reinitialised(self) -> Words:
+    def reinitialised(self) -> Phrases:
         risen, short = self.risen("jumped")
         lost = "back at the value of the very first steps: what had been learned was lost"
-        return Words(f"{self.what} {risen}, {lost}", short)
+        return Phrases(f"{self.what} {risen}, {lost}", short)
 
-    def batch_ramp(self) -> Words:
+    def batch_ramp(self) -> Phrases:
         stages = int(self.value("ramps", 1))
         where = "at {start}" if stages == 1 else f"in {stages} stages over {{span}}"
         calmer = ", and {what} scattered {noise_factor:calmer} less" * (self.value("noise_factor", 1.0) < 1)
         sentence = f"the batch grew to {{batch_factor:times}} its size {where}{calmer}"
         return self.words(sentence, "batch {batch_factor:times} as large")
 
-    def near_perfect(self) -> Words:
+    def near_perfect(self) -> Phrases:
         where, (steps, values) = self._longest_training()
         known = np.flatnonzero(np.isfinite(values))
         first, last = values[known[[0, -1]]].tolist()
@@ -294,7 +301,7 @@ class Sentences(FindingView):
             noise = self.number_words("noise", self.value("noise_log"), percent)
             sentence += f", scattering by about {noise} from value to value"
         short = f"{'≥ ' * cut}{plainly(first)} → {end}{unit}, calm"
-        return Words(f"{sentence}, and nothing disturbed it for long", short)
+        return Phrases(f"{sentence}, and nothing disturbed it for long", short)
 
     noisy_healthy = near_perfect
 
@@ -311,8 +318,8 @@ class Sentences(FindingView):
 
     def _best_before(self, steps: Steps, values: Floats) -> str:
         """The best level of a calm course that did not end at it: ``, after 0.0066 at step 20``."""
-        whole = len(values) - len(values) % BEFORE
-        levels = np.median(values[:whole].reshape(-1, BEFORE), axis=1)
+        n_used = len(values) - len(values) % BEFORE
+        levels = np.median(values[:n_used].reshape(-1, BEFORE), axis=1)
         if len(levels) < 2:
             return ""
         best = int(levels.argmax() if self.falls else levels.argmin())
@@ -330,7 +337,7 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-def finding_words(run: RunView, finding: Finding) -> tuple[Words, tuple[Quantity, ...]]:
+def finding_words(run: RunView, finding: Finding) -> tuple[Phrases, tuple[Quantity, ...]]:
     """The sentence about a finding, and the numbers in it."""
     view, pattern, row = Sentences(run, finding), finding.pattern, BY_ID.get(finding.pattern)
     if row and row.says:
@@ -338,9 +345,9 @@ def finding_words(run: RunView, finding: Finding) -> tuple[Words, tuple[Quantity
     elif tell := getattr(view, pattern.replace("-", "_"), None) if row else None:
         words = tell()
     else:  # a pattern that a user's own rule found
-        words = Words(f"{noun(pattern)} at {view.start}", f"at {view.start}")
+        words = Phrases(f"{noun(pattern)} at {view.start}", f"at {view.start}")
     if pattern in RISES | {"plateau"} and view.falls:  # the metric should rise: the sentence is turned over
-        words = Words(*(_UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], part) for part in words))
+        words = Phrases(*(_UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], part) for part in words))
     if pattern in _BARE_SHORTS:
         words = words._replace(short=view.named(words.short))
     sentence = run.in_training(finding.attempt, f"{words.sentence[:1].upper()}{words.sentence[1:]}.")

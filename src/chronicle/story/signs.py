@@ -1,6 +1,6 @@
 """Evidence around an event: what came shortly before it, and signs of a cause.
 
-A sign holds, does not, or is unknown if its series was not logged; `pages.run_page` ranks causes by them.
+A sign holds, does not, or is unknown if its series was not logged; `pages.gallery` ranks causes by them.
 """
 
 from __future__ import annotations

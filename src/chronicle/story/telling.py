@@ -28,13 +28,16 @@ from chronicle.timeline.joins import last_ending
 from chronicle.workspace.notes import REVIEWS
 
 _RISE_FAMILY = "rise"  # in ids, for all rises of the loss: as the log grows, the pattern may change
-_MOST_FAULTS = 200  # events of faults; of very many faults the last event stands for all others
+_MOST_FAULTS = 200  # events of faults; if there are more, the last event is about all others
 _NEAR_SHARE = 0.1  # of its step: so far an event may have moved since a note named it by its id
 _EVENT_ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
 _END_SENTENCES = {
-    "finished": "The training finished at {}.", "crashed": "The process crashed after {}.",
-    "killed": "The process was killed after {}.", "aborted": "The process was aborted after {}.",
-    "preempted": "The job was preempted after {}.", "cancelled": "The job was cancelled after {}.",
+    "finished": "The training finished at {}.",
+    "crashed": "The process crashed after {}.",
+    "killed": "The process was killed after {}.",
+    "aborted": "The process was aborted after {}.",
+    "preempted": "The job was preempted after {}.",
+    "cancelled": "The job was cancelled after {}.",
     "time limit": "The job reached its time limit after {}.",
     "out of memory": "The process ran out of memory after {}.",
     "loss scale gave up": "The trainer gave up after {}: the loss scale could fall no further.",
@@ -45,8 +48,9 @@ _END_SENTENCES = {
     "CUDA error": "A CUDA error ended the training after {}.",
     "NCCL error": "An NCCL error ended the training after {}.",
     "cut off": "The last record, at {}, is incomplete: the training is still running, or it was killed.",
-    "": "The log ends at {}.", "in NaN": "The log ends at {}.",
-}  # fmt: skip
+    "": "The log ends at {}.",
+    "in NaN": "The log ends at {}.",
+}
 _KIND_OF_NOTE = {"decision": EventKind.DECISION, **dict.fromkeys(REVIEWS, EventKind.REVIEW)}
 _LEAST_RATE_LOG, _LEAST_BATCH_LOG = math.log(1.2), math.log(1.01)  # smaller jumps are part of a schedule
 _STANDS_OUT_FACTOR = 8.0  # a jump is so many times the moves around it; a warm-up or a decay has no jumps
@@ -138,14 +142,22 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
     at = run.index(lead.attempt)
     family = _RISE_FAMILY if lead.pattern in RISES else lead.pattern
     event_id = f"{family}{'' if at is None else f'-a{at + 1}'}-{coarse(lead.start_step)}"
-    told = BY_ID[lead.pattern].title, " ".join(sentences), shorts, str(group.number)
+    texts = BY_ID[lead.pattern].title, " ".join(sentences), shorts, str(group.number)
     return Event(
-        event_id, EventKind.FINDING, *told, step=lead.start_step, end_step=lead.end_step,
-        attempt=lead.attempt or "", live=live, verdict=group.verdict, severity=lead.severity,
-        numbers=numbers, ending=words.ending,
+        event_id,
+        EventKind.FINDING,
+        *texts,
+        step=lead.start_step,
+        end_step=lead.end_step,
+        attempt=lead.attempt or "",
+        live=live,
+        verdict=group.verdict,
+        severity=lead.severity,
+        numbers=numbers,
+        ending=words.ending,
         patterns=tuple(dict.fromkeys([lead.pattern, *(part.pattern for part in group.parts)])),
         parts=tuple(part.id for part in group.parts),
-    )  # fmt: skip
+    )
 
 
 def _numbered(events: Iterable[Event]) -> list[Event]:
@@ -322,8 +334,14 @@ def _change_event(run: RunView, track: Track, kind: EventKind, jumps: list[int])
     words = stated(before), stated(after)
     sentence = run.in_training(owner, f"The {name} {form.format(*words)}.")
     return Event(
-        f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}", kind, kind.value.capitalize(), sentence,
-        f"{name} {short.format(*words)}", step=begin, end_step=end if len(jumps) > 1 else None,
-        attempt=owner, live=bool(track.live[first]),
+        f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
+        kind,
+        kind.value.capitalize(),
+        sentence,
+        f"{name} {short.format(*words)}",
+        step=begin,
+        end_step=end if len(jumps) > 1 else None,
+        attempt=owner,
+        live=bool(track.live[first]),
         numbers=tuple(map(Quantity, names, (before, after), words)),
-    )  # fmt: skip
+    )

@@ -17,18 +17,21 @@ import socket
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from chronicle.errors import ConfigError, UsageError
 from chronicle.model import Role, Verdict
 
-ENGINES = ("mkdocs", "properdocs", "zensical")
-AXES = ("step", "samples", "tokens", "time")
-RELATIONS = ("", "attempts", "seeds")
+Engine = Literal["mkdocs", "properdocs", "zensical"]
+Axis = Literal["step", "samples", "tokens", "time"]
+Relation = Literal["", "attempts", "seeds"]
+Data = Literal["log", "digitised picture", "tiny training", "synthetic"]
+ENGINES, AXES, RELATIONS = map(get_args, (Engine, Axis, Relation))
 
 T = TypeVar("T")
 Text = Annotated[str, "text"]
@@ -43,9 +46,9 @@ _SCALARS: dict[Any, tuple[str, tuple[type, ...]]] = {
 }
 
 
-def key(default: Any, doc: str, unit: str = "", choices: Iterable[str] = ()) -> Any:
-    """A configuration key: its default, meaning, unit, and accepted words."""
-    metadata = {"doc": doc, "unit": unit, "choices": tuple(choices)}
+def key(default: Any, doc: str, unit: str = "") -> Any:
+    """A configuration key: its default, meaning and unit. Its annotation says which values are accepted."""
+    metadata = {"doc": doc, "unit": unit}
     if isinstance(default, list | dict):
         return field(default_factory=lambda: type(default)(default), metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -69,7 +72,7 @@ class Redact:
                 try:
                     re.compile(pattern)
                 except re.error as err:
-                    what = f"{pattern!r} is no regular expression: {err}"
+                    what = f"{pattern!r} is not a regular expression: {err}"
                     raise ConfigError("chronicle.toml", f"redact.{name}[{i}]", what) from err
 
 
@@ -86,39 +89,38 @@ class WorkspaceConfig:
         "templates", "Folder of page templates; one here replaces the shipped one of the same name."
     )
     out: str = key("build/site", "Folder the site is written to.")
-    engine: str = key("mkdocs", "Site engine.", choices=ENGINES)
+    engine: Engine = key("mkdocs", "Site engine.")
     site_url: str = key(
         "", "Address that the site is published at, `https://…/`: feeds and previews of links then have it."
-    )  # fmt: skip
+    )
     edit_url: str = key(
-        "", "Where the folder of the runs is edited, `https://github.com/team/log/edit/main/runs/`: "
-        "each run then links to its run.toml and notes.md."
-    )  # fmt: skip
+        "",
+        "Where the folder of the runs is edited, `https://github.com/team/log/edit/main/runs/`: "
+        "each run then links to its run.toml and notes.md.",
+    )
     jobs: int = key(0, "Worker processes; 0 means one per CPU core.", "processes")
     strict: bool = key(False, "Whether a warning of the site engine fails the build.")
-    fail_on: str = key(
-        "", "Exit with 1 when a run has this verdict or a graver one; empty means never.",
-        choices=("", *Verdict),
-    )  # fmt: skip
-    x: str = key(
-        "step", "Horizontal axis of the figure of a whole run; zooms always use steps.", choices=AXES
-    )  # fmt: skip
-    roles: Mapping[str, str] = key(
-        {}, "Role of a metric that its name does not show: regular expression of the name = role.",
-        choices=tuple(Role),
-    )  # fmt: skip
+    fail_on: Verdict | Literal[""] = key(
+        "", "Exit with 1 when a run has this verdict or a graver one; empty means never."
+    )
+    x: Axis = key("step", "Horizontal axis of the figure of a whole run; zooms always use steps.")
+    roles: Mapping[str, Role] = key(
+        {}, "Role of a metric that its name does not show: regular expression of the name = role."
+    )
     units: Mapping[str, str] = key({}, "Units of metrics: name as logged = unit.")
     false_alarms: float = key(
-        0.0, "False alarms that the classifier may raise, set by its thresholds; 0 leaves them as they are.",
+        0.0,
+        "False alarms that the classifier may raise, set by its thresholds; 0 leaves them as they are.",
         "per 100,000 healthy points",
-    )  # fmt: skip
+    )
     thresholds: Mapping[str, float] = key(
         {}, "Thresholds of the classifier by name; units and defaults stand in the classifier's page."
     )
     allow: list[str] = key(
-        [], "Folders outside of the workspace, and addresses (`https://logs.example.org/`), that runs may "
-        "point at."
-    )  # fmt: skip
+        [],
+        "Folders outside of the workspace, and addresses (`https://logs.example.org/`), that runs may "
+        "point at.",
+    )
     redact: Redact = key(Redact(), "What is withheld before a run is published: a table of its own, below.")
 
     def __post_init__(self) -> None:
@@ -140,9 +142,7 @@ class RunConfig:
     licence: str = key("", "Licence of the log.")
     quote: str = key("", "What its authors wrote about it, quoted.")
     tags: list[str] = key([], "Words to find the run by.")
-    data: str = key(
-        "log", "Kind of data.", choices=("log", "digitised picture", "tiny training", "synthetic")
-    )
+    data: Data = key("log", "Kind of data.")
     synthetic: bool = key(False, "Whether a generator made the numbers; the page then says so.")
     paths: list[str] = key(
         [], "Logs that lie elsewhere: relative to this file, absolute, or an address (`s3://bucket/run`)."
@@ -150,17 +150,16 @@ class RunConfig:
     order: list[str] = key(
         [], "Names of the attempts in the order they ran, where wall clock and steps do not tell."
     )
-    relation: str = key(
-        "", "What several attempts over the same steps are: attempts of one training, or seeds.",
-        choices=RELATIONS,
-    )  # fmt: skip
-    x: str = key("", "As in chronicle.toml, for this run; empty means the value there.", choices=("", *AXES))
+    relation: Relation = key(
+        "", "What several attempts over the same steps are: attempts of one training, or seeds."
+    )
+    x: Axis | Literal[""] = key("", "As in chronicle.toml, for this run; empty means the value there.")
     axis: str = key("", "What the steps of its logs count where these are no steps: `million tokens`.")
     resolution: float = key(
         0.0, "How far apart two places are that the source can tell: steps of one pixel.", "steps"
     )
     date: str = key("", "Day it ran, ISO 8601, where its logs have no times.")
-    roles: Mapping[str, str] = key({}, "As in chronicle.toml, for this run; wins over it.", choices=Role)
+    roles: Mapping[str, Role] = key({}, "As in chronicle.toml, for this run; wins over it.")
     units: Mapping[str, str] = key({}, "As in chronicle.toml, for this run; wins over it.")
     gpus: int = key(0, "Accelerators the run used; makes GPU hours derivable.", "accelerators")
     tokens_per_step: float = key(0.0, "Tokens of one step; makes tokens derivable.", "tokens/step")
@@ -199,12 +198,7 @@ def from_table(kind: type[T], table: Any, file: str, at: str = "", **known: Any)
     for word in (word for word in specs if word in valid):
         value, spec = table.get(word), specs[word]
         if value is not None or spec.default is spec.default_factory is MISSING:
-            known[word] = value = _checked(hints[word], value, file, within + word)
-            choices = spec.metadata.get("choices")
-            for chosen in value.values() if isinstance(value, Mapping) else [value]:
-                if choices and chosen not in choices:
-                    valid_words = ", ".join(repr(str(c)) for c in choices)
-                    raise ConfigError(file, within + word, f"{chosen!r} is none of {valid_words}")
+            known[word] = _checked(hints[word], value, file, within + word)
     return kind(**known)
 
 
@@ -237,29 +231,34 @@ def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
         return str(value).strip() if hint is Text else value
     if is_dataclass(hint):
         return from_table(hint, value, file, key)  # type: ignore[arg-type]
-    if origin in (Union, UnionType):
+    if NoneType in args:
         return None if value is None else _checked(args[0], value, file, key)
     if origin is Mapping:
         if not isinstance(value, Mapping):
             raise ConfigError(file, key, f"must be a table, not {value!r}")
         return {word: _checked(args[1], item, file, f"{key}.{word}") for word, item in value.items()}
     if origin in (list, tuple):
-        return _items(origin, args, value, file, key)
-    words = args or tuple(hint)  # the words of a Literal, or the members of an Enum
+        return origin(_items(args[0], value, file, key))
+    words = accepted(hint)
     if value not in words:
-        raise ConfigError(file, key, f"{value or ''!r} is none of {', '.join(words)}")
+        raise ConfigError(file, key, f"{value or ''!r} is none of {', '.join(repr(str(w)) for w in words)}")
     return words[words.index(value)]
 
 
-def _items(kind: Any, hints: tuple[Any, ...], value: Any, file: str, key: str) -> Any:
+def accepted(hint: Any) -> tuple[str, ...]:
+    """The words that an Enum, a Literal or a union of these accepts; none for any other type."""
+    if isinstance(hint, type):
+        return tuple(hint) if issubclass(hint, StrEnum) else ()
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    return tuple(word for part in reversed(get_args(hint)) for word in accepted(part))
+
+
+def _items(hint: Any, value: Any, file: str, key: str) -> Iterator[Any]:
     if not isinstance(value, list):
-        of = f" of {_SCALARS[hints[0]][0][2:]}s" if hints[0] in _SCALARS else ""
+        of = f" of {_SCALARS[hint][0][2:]}s" if hint in _SCALARS else ""
         raise ConfigError(file, key, f"must be a list{of}, not {value!r}")
-    if kind is list and not all(isinstance(item, str) for item in value):
-        raise ConfigError(file, key, "must be a list of strings")
-    hints = hints[:1] * len(value) if hints[1:] in ((), (...,)) else hints
-    places = (f"{key}[{i}]" for i in range(len(value)))
-    return kind(_checked(h, item, file, at) for h, item, at in zip(hints, value, places, strict=True))
+    yield from (_checked(hint, item, file, f"{key}[{i}]") for i, item in enumerate(value))
 
 
 STORES = ("s3", "s3a", "gs", "gcs", "hf")
@@ -268,13 +267,12 @@ _LOCAL = ("file", "local")
 
 @dataclass(frozen=True)
 class Confines:
-    """Where the logs of a workspace may lie: below ``root``, and in the places of ``allow``. ``addresses``
-    and ``links`` are false for an untrusted workspace: then no address is fetched and no link followed."""
+    """Where the logs of a workspace may lie: below ``root``, and in the places of ``allow``. If it is not
+    ``trusted``, no address is fetched and no link is followed."""
 
     root: Path
     allow: tuple[str, ...] = ()
-    addresses: bool = True
-    links: bool = True
+    trusted: bool = True
 
     def require_path(self, path: Path, source: str) -> Path:
         """The path with links resolved. ``source`` is the file that names it. Raises ConfigError: it lies
@@ -291,9 +289,9 @@ class Confines:
         scheme = address.partition("://")[0]
         if scheme in _LOCAL:
             raise ConfigError(source, "paths", f"{address}: write the path itself, without {scheme}://")
-        if self.addresses and (scheme in STORES or self.allows(address)):
+        if self.trusted and (scheme in STORES or self.allows(address)):
             return address
-        remedy = "add it, or what it begins with, to `allow` of chronicle.toml"
+        remedy = "add it, or the beginning of it, to `allow` of chronicle.toml"
         raise ConfigError(source, "paths", f"{address} may not be fetched", remedy=remedy)
 
     def allows(self, address: str) -> bool:
@@ -314,8 +312,8 @@ class Confines:
         for link in (*above, *links_below(folder)):
             below = link != folder and link.is_relative_to(folder)
             name = f"{folder.name}/{link.relative_to(folder)}" if below else link.name
-            if not self.links:
-                raise ConfigError(name, "", "is a link, and none is followed in what is not trusted")
+            if not self.trusted:
+                raise ConfigError(name, "", "is a link, and links are not followed in an untrusted workspace")
             if link.exists():  # what leads nowhere is a log that cannot be read
                 self.require_path(link, name)
 
@@ -356,11 +354,11 @@ def may_redirect(origin: str, target: str, confines: Confines | None) -> bool:
 
 
 def require_no_link(root: Path, *folders: Path) -> None:
-    """Raises UsageError where one of the folders, or what lies between it and ``root``, is a link. A build
-    removes what it does not know from its folders, and must not do so elsewhere."""
+    """Raises UsageError if one of the folders, or a folder between it and ``root``, is a link, because a
+    build removes unknown files from its folders, and must not do so elsewhere."""
     for place in (place for folder in folders for place in (folder, *folder.parents)):
         if place != root and place.is_relative_to(root) and place.is_symlink():
-            problem = f"{place} is a link, and chronicle removes what it does not know from that folder"
+            problem = f"{place} is a link, and chronicle removes unknown files from that folder"
             raise UsageError(problem, remedy="put a folder in its place, or name another --out")
 
 

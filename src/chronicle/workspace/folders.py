@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from io import BytesIO
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 from chronicle.errors import ChronicleError, ConfigError, UsageError
@@ -62,8 +62,8 @@ class RunFolder:
 
     @property
     def title(self) -> str:
-        """What people call the run, on one line: as run.toml says, else its name if that tells it from all
-        others, else its id."""
+        """The title of the run on one line: that of run.toml, else its name if the id was made from it
+        unchanged, else its id."""
         title = self.config.title or (self.name if safe_id(self.name) == self.run_id else self.run_id)
         return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in title)
 
@@ -153,7 +153,7 @@ class Workspace:
     @property
     def confines(self) -> Confines:
         """The places and addresses that the runs may point at."""
-        return Confines(self.root, tuple(self.config.allow), self.trusted, self.trusted)
+        return Confines(self.root, tuple(self.config.allow), self.trusted)
 
     def untrusted(self) -> Workspace:
         """The workspace as it may be built for a stranger: runs, roles, units and thresholds, but no
@@ -308,13 +308,6 @@ def shipped_file(name: str) -> Path:
 _OWN_KEYS = ("title", "project", "description", "source", "licence")
 
 
-class Added(NamedTuple):
-    """The folder of the new run, and the paths that were not copied because they are no files."""
-
-    folder: Path
-    left_out: tuple[Path, ...] = ()
-
-
 def add(
     workspace: Workspace,
     logs: Sequence[Path],
@@ -323,8 +316,9 @@ def add(
     *,
     link: bool = False,
     follow: bool = False,
-) -> Added:
-    """Makes runs/<name>/ from logs, which are copied, or named in run.toml if ``link`` is true.
+) -> tuple[Path, list[Path]]:
+    """Makes runs/<name>/ from logs, which are copied, or named in run.toml if ``link`` is true. Returns the
+    folder, and the paths that were not copied because they are no files.
 
     A single folder becomes the folder of the run. Logs with the same name are put into folders named after
     their own folders. ``follow`` also copies the targets of links.
@@ -348,17 +342,13 @@ def add(
             left_out += _copy_named(log, made / relative, follow)
         if name != folder.name and not (made / RUN_CONFIG).exists():
             facts = {"title": name, **facts}
-        if text := _run_toml([log.resolve() for log in logs] if link else [], facts):
-            if (made / RUN_CONFIG).exists():
-                problem = f"{RUN_CONFIG} is among the logs already, and says what the run is"
-                raise UsageError(problem, remedy="write the facts into it, without --fact")
-            _write_durably(made / RUN_CONFIG, BytesIO(text.encode()))
+        _write_run_toml(made / RUN_CONFIG, [log.resolve() for log in logs] if link else [], facts)
         try:
             made.rename(folder)
         except OSError:
             _must_be_free(folder)  # another process may have made it meanwhile
             raise
-    return Added(folder, tuple(left_out))
+    return folder, left_out
 
 
 def _must_be_allowed(workspace: Workspace, logs: Sequence[Path], link: bool) -> None:
@@ -369,7 +359,7 @@ def _must_be_allowed(workspace: Workspace, logs: Sequence[Path], link: bool) -> 
         raise UsageError(f"no such file or folder: {', '.join(missing)}", remedy="check the path")
     for log in logs:
         if not link and workspace.runs_folder.resolve().is_relative_to(log.resolve()):
-            problem = f"{log} holds the runs of the workspace"
+            problem = f"{log} contains the runs of the workspace"
             raise UsageError(problem, remedy="name a log or folder beside them")
         if link and (address := address_of(log)):
             workspace.confines.require_address(address, "--link")
@@ -401,7 +391,7 @@ def _places(logs: Sequence[Path]) -> dict[Path, Path]:
             n_parts[log] += 1
             if n_parts[log] >= len(log.parts):
                 named = " and ".join(map(str, met[:2]))
-                raise UsageError(f"{named} have one name", remedy="give one of them another")
+                raise UsageError(f"{named} have the same name", remedy="rename one of them")
 
 
 def _placed(log: Path, n_parts: int) -> Path:
@@ -416,7 +406,7 @@ def _copy_named(log: Path, to: Path, follow: bool) -> Iterator[Path]:
         _copy_file(log, to)
         return
     if not log.is_dir():
-        problem = f"{path_words(log)} is no regular file (a pipe, socket or device)"
+        problem = f"{path_words(log)} is not a regular file (a pipe, socket or device)"
         raise UsageError(problem, remedy="name a file")
     for folder, folders, names in os.walk(log, onerror=_reraise, followlinks=follow):
         place = to / Path(folder).relative_to(log)
@@ -430,7 +420,7 @@ def _copy_named(log: Path, to: Path, follow: bool) -> Iterator[Path]:
             elif not path.is_dir():
                 yield path
             elif path.is_symlink() and any(map(path.samefile, path.parents)):
-                raise UsageError(f"{path} is a link that leads back above itself", remedy="remove it")
+                raise UsageError(f"{path} is a link to a folder above it", remedy="remove it")
 
 
 def _reraise(err: OSError) -> None:
@@ -451,15 +441,20 @@ def _copy_file(source: Path, to: Path) -> None:
     shutil.copystat(source, to)
 
 
-def _run_toml(paths: Sequence[Path], facts: Mapping[str, str]) -> str:
+def _write_run_toml(file: Path, paths: Sequence[Path], facts: Mapping[str, str]) -> None:
+    """Writes the paths and facts of a run, if any. Raises UsageError: a run.toml is among its logs."""
     own = {k: v for k, v in facts.items() if k in _OWN_KEYS}
     lines = [f"{k} = {_quoted(v)}" for k, v in own.items()]
     lines += [f"paths = [{', '.join(_quoted(address_of(p) or str(p)) for p in paths)}]"] if paths else []
     rest = [f"{_quoted(k)} = {_quoted(v)}" for k, v in facts.items() if k not in own]
-    lines += ["", "[facts]", *rest] if rest else []
-    return "\n".join(lines).lstrip("\n") + "\n" if lines else ""
+    lines += [*[""] * bool(lines), "[facts]", *rest] if rest else []
+    if lines and file.exists():
+        problem = f"{RUN_CONFIG} is among the logs already, and says what the run is"
+        raise UsageError(problem, remedy="write the facts into it, without --fact")
+    if lines:
+        _write_durably(file, BytesIO("\n".join([*lines, ""]).encode()))
 
 
 def _quoted(text: str) -> str:
-    """A TOML basic string, which is one of JSON but for DEL."""
+    """A TOML basic string. It is the same as a string of JSON, except for the character DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

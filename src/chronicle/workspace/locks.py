@@ -42,10 +42,10 @@ def locked(file: Path, what: str, say: Say) -> Iterator[None]:
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)  # it is emptied
     with os.fdopen(os.open(file, flags, 0o644), "a+b") as stream:
         if _lock(stream.fileno()) is False:
-            say(f"waiting for {what}: {_holder(file) or 'another process'} is at work there")
+            say(f"waiting for {what}: {_holder(file) or 'another process'} is using it")
             _wait(stream.fileno())
         elif held := _holder(file):
-            say(f"{what} was left locked by {held}, which did not end well; taken over")
+            say(f"{what} was left locked by {held}, which was killed; continuing after it")
         who = {"process": os.getpid(), "host": socket.gethostname(), "since": time.time()}
         _write(stream.fileno(), json.dumps(who).encode())
         try:

@@ -29,7 +29,7 @@ from chronicle.workspace.locks import appending
 NOTES = "notes.md"
 BESIDE = "NOTES.log"  # notes in the folder of a log
 NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
-STANCES = ("confirmed", "disputed")  # what a review says of one event
+STANCES = ("confirmed", "disputed")  # the words of a review of one event
 JUDGEMENTS = (*map(str, Verdict), *STANCES)
 REVIEWS = (*(f"review {verdict}" for verdict in Verdict), *STANCES)
 _NOTE = re.compile(
@@ -74,7 +74,7 @@ def verdict_of(note: Note) -> Verdict | None:
 
 
 def last_review(notes: Iterable[Note]) -> Note | None:
-    """The latest review of the whole run; of two with the same time, the one that stands last."""
+    """The latest review of the whole run; of reviews with the same time, the last one in the file."""
     reviews = (note for note in notes if verdict_of(note) is not None)
     return max(reversed([*reviews]), key=lambda note: moment(note.at_time), default=None)
 
@@ -85,7 +85,7 @@ def write_note(file: Path, note: Note) -> None:
     match = _NOTE.fullmatch(line_of(note).split("\n")[0])
     if not match or ((match["author"] or "").strip(), match["event"] or "") != (note.author, note.event):
         named = f"author {note.author!r}" + (f" or event {note.event!r}" if note.event else "")
-        problem = f"{named} cannot be kept in {file.name}"
+        problem = f"{named} cannot be written to {file.name}"
         raise UsageError(problem, remedy="leave out ·, colons and line ends")
     with appending(file) as add:
         ends_a_line = file.read_bytes()[-1:] in (b"", b"\n")
