@@ -72,8 +72,11 @@ def claims(path: Path) -> list[Reader]:
 
 @lru_cache(maxsize=_MOST_OTHERS)
 def _claims(path: Path, *version: int) -> tuple[Reader, ...]:
-    begin = Head.of(path, *version)
-    with contained(str(path)):
+    return _claiming(Head.of(path, *version))
+
+
+def _claiming(begin: Head) -> tuple[Reader, ...]:
+    with contained(str(begin.path)):
         for readers in by_rank():
             if claiming := tuple(reader for reader in readers if reader.identify(begin)):
                 return claiming
@@ -115,7 +118,7 @@ def is_log(path: Path) -> bool:
                 return log_like(path)
             if not log_like(path) or _may_be_settings(path):
                 with _beginning(path) as begin:
-                    return bool(claims(begin.path))
+                    return bool(_claiming(begin))  # not kept: most of what is asked here is no log
     except (LogError, OSError):
         pass
     return log_like(path)
