@@ -215,3 +215,19 @@ def test_the_compiled_kernel_is_known_by_the_code_of_all_of_it() -> None:
     name = kernel.compiled().run.py_func.__qualname__
     assert kernel.in_process()
     assert kernel.on_disk() == any(Path(kernel.compiled().run.stats.cache_path).glob(f"*{name}*.nbi"))
+
+
+def test_numba_is_not_imported_to_tell_that_the_source_has_no_kernel_beside_it() -> None:
+    asked = (
+        "import sys\nfrom chronicle.classify import kernel\nkernel._seal = lambda: 'of other code'\n"
+        "print(kernel.engine_for(kernel.READ_FROM) is kernel.plain, 'numba' in sys.modules)"
+    )
+    set_apart = ("NUMBA_CACHE_DIR", "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
+    process = subprocess.run(
+        [sys.executable, "-c", asked],
+        env={name: value for name, value in os.environ.items() if name not in set_apart},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert process.stdout == "True False\n"

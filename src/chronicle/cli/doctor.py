@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,7 +52,7 @@ def examine(path: Path) -> dict[str, Any]:
     """
     with watched() as logs:
         reading = read_all(path)
-    files = [path] if path.is_file() else filter(Path.is_file, scan(path, Path.is_file).all_logs())
+    files = [path] if path.is_file() else filter(os.path.isfile, scan(path, os.path.isfile).all_logs())
     try:
         content = _content(path, logs)
     except (OSError, LogError):  # the reason is among the problems already

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from chronicle.metrics import aliases
 from chronicle.model import Role
 
-_COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in aliases.ALIASES)
+_compiled = cache(re.compile)  # when a name first gets to it: all take longer than reading a short log
 _SPELLED = re.compile("|".join(aliases.SPELLED))
 _A_NUMBER, _LONG_NUMBER = re.compile(r"\b\d+\b"), re.compile(r"\d\d+")
 # A new word begins at "Norm" of "gradNorm" and at "Policy" of "MLPPolicy", not at the end of "TFLOPs".
@@ -61,7 +61,7 @@ def without_numbers(metric: str) -> str:
 def _role_of_numbered(metric: str) -> Role:
     """The role of a name from `without_numbers`: all layers, heads and experts share one cached answer."""
     name = _A_NUMBER.sub("0", plain(metric))
-    role = next((role for role, pattern in _COMPILED if pattern.search(name)), Role.OTHER)
+    role = next((a.role for a in aliases.ALIASES if _compiled(a.pattern).search(name)), Role.OTHER)
     if role not in (Role.LOSS, Role.DATASET_LOSS):
         return role
     parts = set(words_of(name))

@@ -197,7 +197,7 @@ def read_file(path: Path) -> list[Attempt]:
     """All attempts of one file, or of a folder that is one log; the fact "format" names the reader. Raises
     NothingToRead where there is no such file, and LogError where it cannot be read."""
     try:
-        if path.is_dir() and (readers := find.folder_claims(path)):
+        if os.path.isdir(path) and (readers := find.folder_claims(path)):
             reader = _only(readers, path)
             attempts = hook(reader, "read_folder")(path)
             unread = tuple(Fault(Place(str(log)), _FOREIGN) for log in find.foreign_logs(reader, path))

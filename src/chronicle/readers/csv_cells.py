@@ -50,9 +50,10 @@ class Table:
         self.path, self.n_rows, self.truncated = path, 0, False
         self._faults, self._n_lines, self._n_wider = Faults(path), 0, 0
         self._last, self._fitting = deque[str](maxlen=LOOKED_AT), list[str]()
-        self.comments, self._begin = beginning(Head.of(path).lines)
+        head = Head.of(path)
+        self.comments, self._begin = beginning(head.lines)
         self._given, self.names, self._builders = list(names), list(names), list[Builder]()
-        with path.open("rb") as file:  # of a wide table some rows at once, too
+        with head.opened() as file:  # of a wide table some rows at once, too
             rows_bytes = FEWEST_ROWS * len(file.readline(BLOCK_BYTES))
         self._part_bytes = max(PART_BYTES, rows_bytes)
         read_lines(path, "csv", self, max(BLOCK_BYTES, rows_bytes))

@@ -11,6 +11,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import compress, pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -55,7 +56,7 @@ def identify(head: Head) -> bool:
     is forgiven only where a name counts steps or the file is named after a loss."""
     if head.is_of_words:
         return False
-    header, *body = _begin(head.lines) or [[]]
+    header, *body = _begin(head) or [[]]
     numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
     if header[1:] and all(numeric[1:]):
         numeric[0] |= _is_date(header[0])
@@ -112,9 +113,10 @@ def _are_whole(values: Sequence[float]) -> bool:
     return all(value == value // 1 for value in values)
 
 
-def _begin(start: Sequence[str]) -> list[list[str]]:
+@lru_cache(maxsize=1)
+def _begin(head: Head) -> list[list[str]]:
     """The cells of the first lines; [] where they are no lines of a table."""
-    _, lines = beginning(start)
+    _, lines = beginning(head.lines)
     if not lines or lines[0].lstrip()[:1] in "{[" or _CONTROL.search(lines[0]):
         return []
     lines[0] = lines[0].lstrip("# ") or lines[0]
@@ -141,7 +143,7 @@ def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
 
 def lacks(path: Path) -> str:
     """What a table of numbers lacks to be read; "" for what is no such table."""
-    rows = _begin(Head.of(path).lines)
+    rows = _begin(Head.of(path))
     blanks = all(len(row) == 1 < len(row[0].split()) for row in rows)
     rows = [row[0].split() for row in rows] if blanks else rows
     dated = all(len(row) > 1 and _is_date(row[0]) for row in rows)
@@ -156,7 +158,7 @@ def lacks(path: Path) -> str:
 
 def read(path: Path) -> list[Attempt]:
     """All attempts of the file, several for a table of several runs. Raises BadLog without a number."""
-    rows = _begin(Head.of(path).lines)
+    rows = _begin(Head.of(path))
     table = Table(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
     if sorted(map(column_key, table.names)) == DOWNLOADED:
         value = next(name for name in table.names if column_key(name) == "value")
@@ -191,7 +193,7 @@ def _of_episodes(columns: dict[str, Column], n_rows: int, begun: Any) -> dict[st
 def runs(path: Path) -> list[str]:
     """The runs of a table of several (the fact "run"); [] for any other. Raises BadLog for a bad header."""
     head = Head.of(path)
-    names, *rows = _begin(head.lines) or [[]]
+    names, *rows = _begin(head) or [[]]
     named = {*map(column_key, names)} & {*runs_in_table.RUN_NAMES}
     several = named or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
     if not several and not (loss_of(path) and len(names) > 2) and not _may_change_settings(head, names, rows):

@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from chronicle.errors import LogError, UsageError, contained
@@ -20,7 +21,7 @@ from chronicle.metrics.values import natural
 from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.side_files import BY_TIME, is_side_file
-from chronicle.readers.text import Head, begins_archive, plain_name, unpacked
+from chronicle.readers.text import Head, begins_archive, plain_name, unpacked, version_of
 
 # Files in the folder of a run that are no logs, though a reader might take them for one.
 NOT_LOGS = frozenset(
@@ -63,17 +64,23 @@ Wanted = Callable[[Path], bool]
 
 
 def claims(path: Path) -> list[Reader]:
-    """The readers that recognise the file: a FALLBACK is asked only where no other does. Raises Defect where
-    one of them failed on it, and OSError where it cannot be read."""
-    return _claiming(Head.of(path))
+    """The readers that recognise the file: a FALLBACK is asked only where no other does. They are asked once
+    for a file that stays as it is. Raises Defect where one of them failed, and OSError where it cannot be
+    read."""
+    return list(_claims(path, *version_of(path)))
 
 
-def _claiming(begin: Head) -> list[Reader]:
+@lru_cache(maxsize=_MOST_OTHERS)
+def _claims(path: Path, *version: int) -> tuple[Reader, ...]:
+    return _claiming(Head.of(path, *version))
+
+
+def _claiming(begin: Head) -> tuple[Reader, ...]:
     with contained(str(begin.path)):
         for readers in by_rank():
-            if claiming := [reader for reader in readers if reader.identify(begin)]:
+            if claiming := tuple(reader for reader in readers if reader.identify(begin)):
                 return claiming
-    return []
+    return ()
 
 
 @contextmanager
@@ -111,7 +118,7 @@ def is_log(path: Path) -> bool:
                 return log_like(path)
             if not log_like(path) or _may_be_settings(path):
                 with _beginning(path) as begin:
-                    return bool(_claiming(begin))
+                    return bool(_claiming(begin))  # not kept: most of what is asked here is no log
     except (LogError, OSError):
         pass
     return log_like(path)
@@ -156,11 +163,11 @@ def runs_of_store(path: Path, prefix: str = "") -> list[RunSource]:
         if not path.is_file():
             return []
         with _beginning(path) as begin:  # of a packed store that is no text, the rest is needed too
-            stores = _stores(begin)
+            stores = _stores(begin.path)
             if not stores and (begin.path == path or b"\0" not in begin.start):
                 return []
         with unpacked(path) as file:
-            stores = stores if file.path == path else _stores(Head.of(file.path))
+            stores = stores if file.path == path else _stores(file.path)
             names = list(hook(stores[0], "runs")(file.path)) if len(stores) == 1 else []
     except (LogError, OSError):
         return []
@@ -168,8 +175,8 @@ def runs_of_store(path: Path, prefix: str = "") -> list[RunSource]:
     return [RunSource(f"{within}/{name}", (path,), name) for name in names] if len(names) > 1 else []
 
 
-def _stores(start: Head) -> list[Reader]:
-    return [reader for reader in having("runs") if reader.identify(start)]
+def _stores(path: Path) -> list[Reader]:
+    return [reader for reader in claims(path) if hasattr(reader, "runs")]
 
 
 def run_key(path: Path) -> str:

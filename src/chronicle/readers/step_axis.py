@@ -97,7 +97,7 @@ class Column:
 
     def whole(self) -> Column:
         """The cells that are whole numbers of 64 bits."""
-        return self.where(is_whole(self.values))
+        return self if self.values.dtype == np.int64 else self.where(is_whole(self.values))
 
 
 NO_COLUMN = Column(np.empty(0), np.empty(0, np.int64))
@@ -329,12 +329,12 @@ def epochs_of(columns: Mapping[str, Column]) -> Column:
 def epochs_by_row(axis: Axis, steps: Steps, epochs: Column) -> Column:
     """The epoch of the rows: as it is logged, or how often the steps began anew before each row. The latter
     where none is logged, and where rows of their own tell that an epoch is over."""
-    falls = np.flatnonzero(np.diff(steps) < 0)
     if not len(epochs.rows):
         key = column_key(axis.name)
         return _passes(steps) if key in IN_EPOCH_NAMES and key not in LAUNCH_NAMES else epochs
     if axis.column is None or axis.counts != "step" or np.isin(epochs.rows, axis.column.rows).any():
         return epochs
+    falls = np.flatnonzero(np.diff(steps) < 0)
     next_step = np.searchsorted(axis.column.rows, epochs.rows)  # before which row with a step each stands
     begun = np.searchsorted(axis.column.rows, falls + 1)
     rising = np.all(np.diff(epochs.values) > 0)
@@ -349,7 +349,7 @@ def steps_per_epoch(steps: Steps, epochs: Column) -> int | None:
     """Length of an epoch, where ``steps`` (by row) begin anew, below the end of one of the two epochs before,
     whenever the epoch goes up; None where they go on. It is the most frequent highest step of the epochs that
     are over, and where steps count from 0 one distance between two logged steps more."""
-    rows, epoch = whole_epochs(epochs)
+    rows, epoch = whole_epochs(epochs) if len(epochs.rows) else (epochs.rows, epochs.rows)
     if len(rows) < 2:
         return None
     step, up = steps[rows], np.diff(epoch) > 0

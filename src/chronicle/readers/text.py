@@ -51,10 +51,10 @@ class Head:
         return self.changed_ns
 
     @classmethod
-    def of(cls, path: Path) -> Head:
-        """Of the file at ``path``, which is not read again while it stays as it is. Raises OSError."""
-        info = os.stat(path)
-        return _head(path, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
+    def of(cls, path: Path, *version: int) -> Head:
+        """Of the file at ``path``, which is not read again while its ``version`` is the same. Raises
+        OSError."""
+        return _head(path, *(version or version_of(path)))
 
     def opened(self) -> TextIO:
         """The whole file as text; a small one is not read again. Raises OSError."""
@@ -107,8 +107,14 @@ class Head:
         return lines[-1] if lines else ""
 
 
+def version_of(path: Path) -> tuple[int, ...]:
+    """What is another number once the file is written to or replaced. Raises OSError."""
+    info = os.stat(path)
+    return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
+
+
 @lru_cache(maxsize=256)
-def _head(path: Path, *state: int) -> Head:
+def _head(path: Path, *_version: int) -> Head:
     with path.open("rb", 0) as file:
         info = os.fstat(file.fileno())
         return Head(path, info.st_size, info.st_mtime_ns, _start_of(file))

@@ -12,6 +12,7 @@ import functools
 import hashlib
 import importlib.util
 import math
+import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -51,8 +52,7 @@ def compiled() -> SimpleNamespace:
     for f in (f for module in MODULES for f in _functions(module)):
         inlined = f.__module__ == at.__name__ or f.__name__ in EVERY_SAMPLE
         scope[f.__name__] = inner(forceinline=inlined)(FunctionType(f.__code__, scope, f.__name__))
-    seal = hashlib.sha256(repr([*map(_content, MODULES)]).encode()).hexdigest()[:12]
-    entries = {f.__name__: _entry(njit, f, scope, seal) for f in (plain.run, plain.finish)}
+    entries = {f.__name__: _entry(njit, f, scope) for f in (plain.run, plain.finish)}
     return SimpleNamespace(**entries, start=plain.start)
 
 
@@ -63,10 +63,18 @@ def in_process() -> bool:
 
 @functools.cache
 def on_disk() -> bool:
-    """Whether numba has this kernel on disk. It is imported to tell: a third of a second."""
-    finish = compiled().finish  # the last of the two that is written
-    folder = finish.stats.cache_path
-    return bool(folder) and any(Path(folder).glob(f"*{finish.py_func.__qualname__}*.nbi"))
+    """Whether numba has this kernel on disk. It is imported to tell, which takes a third of a second, only if
+    it would not keep it beside the source."""
+    folder = Path(plain.__file__).parent / "__pycache__"
+    if os.environ.get("NUMBA_CACHE_DIR") or not os.access(folder, os.W_OK):
+        folder = Path(compiled().finish.stats.cache_path or os.devnull)
+    # `finish` is the last of the two that is written
+    return any(folder.glob(f"*{plain.finish.__name__}_{_seal()}*.nbi"))
+
+
+@functools.cache
+def _seal() -> str:
+    return hashlib.sha256(repr([*map(_content, MODULES)]).encode()).hexdigest()[:12]
 
 
 def _functions(module: ModuleType) -> list[FunctionType]:
@@ -85,11 +93,11 @@ def _code(code: CodeType) -> tuple[object, ...]:
     return code.co_name, code.co_code, code.co_names, code.co_varnames, *parts
 
 
-def _entry(njit: Any, function: Any, scope: dict[str, Any], seal: str) -> Any:
+def _entry(njit: Any, function: Any, scope: dict[str, Any]) -> Any:
     """A compiled entry point, cached where numba may write, under a name that tells the code of the whole
     kernel: numba's own key knows nothing of changes in the functions it calls."""
     entry = FunctionType(function.__code__, scope, function.__name__)
-    entry.__module__, entry.__qualname__ = __name__, f"{function.__name__}_{seal}"
+    entry.__module__, entry.__qualname__ = __name__, f"{function.__name__}_{_seal()}"
     try:
         return njit(cache=True)(entry)
     except RuntimeError:

@@ -16,7 +16,7 @@ import struct
 import zlib
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -335,15 +335,16 @@ class History:
 
     def _keep(self, name: str, text: bytes) -> None:
         try:
-            found: Iterable[tuple[str, float | None]] = [(name, float(text))]
+            self._put(name, float(text))
         except ValueError:
-            within = leaves(name, json_or_none(text), ".")
-            found = ((path, number(v) if isinstance(v, str) else as_float(v)) for path, v in within)
-        for path, value in found:
-            if value is not None:
-                rows, values = self._cells[path]
-                rows.append(self.n_rows)
-                values.append(value)
+            for path, value in leaves(name, json_or_none(text), "."):
+                self._put(path, number(value) if isinstance(value, str) else as_float(value))
+
+    def _put(self, name: str, value: float | None) -> None:
+        if value is not None:
+            rows, values = self._cells[name]
+            rows.append(self.n_rows)
+            values.append(value)
 
 
 def named(item: bytes) -> tuple[str, bytes]:
