@@ -148,7 +148,7 @@ def whole_rewards(rewards: list[str]) -> list[str]:
     words than those of a whole alone (`Episode/rew_torques`, `Episode/rew_collision`)."""
     words = {name: frozenset(word for word in plain(name).split() if not word.isdigit()) for name in rewards}
     shared = {name: own & aliases.OF_WHOLE_REWARDS for name, own in words.items()}
-    families = Counter(shared[name] for name in rewards if shared[name] < words[name])
-    terms = {name for name in rewards if shared[name] < words[name] and families[shared[name]] > 1}
-    whole = any(shared[name] == words[name] for name in rewards)
-    return [name for name in rewards if name not in terms] if whole else rewards
+    others = [name for name in rewards if shared[name] < words[name]]
+    families = [family for family, n in Counter(shared[name] for name in others).items() if n > 1]
+    terms = [name for name in others if any(family <= shared[name] for family in families)]
+    return [name for name in rewards if name not in terms] if len(others) < len(rewards) else rewards
