@@ -35,7 +35,7 @@ _OF_BOOSTING = (
 )
 _OF_BOOSTING_TOO = r"quantile|poisson|huber|expectile|tweedie|lq|cox|fair|gamma|focal"
 AN_ERROR = (
-    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance|exploitability"
+    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|epe|ppl|perplexity|cost|error rate|b?ce|deviance|exploitability"
     rf"|{_OF_BOOSTING})"
     rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (alpha|delta|q|variance power))?( {_OF})*$"
     r"|^l( (?!r$)[a-z]+){0,2}$|^learn$"
@@ -46,7 +46,7 @@ _A_WIN = r"win ?(rate|ratio|share|pct|percent|random)"  # of games, also of thos
 A_WIN = rf"\b{_A_WIN}\b"
 REWARDED = (
     rf"\b(rewards?|rew|rwd|returns?|fitness|utility|ep(isodic|isode)? (ret|rew|scores?)|ret mean|{_A_WIN}"
-    r"|objective scores?)\b"
+    r"|eprewmean|objective scores?)\b"
 )
 # The divergence of a policy from its reference, where a reward is logged; not that from its last update.
 _OTHER_KL = r"approx|old|update|coeff?\w*|beta|target|penalty|rewards?|early|max|min|std|var"
@@ -80,7 +80,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 ERROR_WORDS = word_set("""
-    rmse rmsle mse mae mape ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total
+    rmse rmsle mse mae mape epe ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total
     multi class one query softmax soft uncertainty msle smape mphe merror binary pair log quantile gamma
     leibler poisson cox aft tweedie huber expectile lq fair focal
 """)
