@@ -35,6 +35,7 @@ _RESTARTS_SHARE = 0.8  # of the epochs that begin below the end of the one befor
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
 _BETWEEN_WORDS, _LEVEL = re.compile(r"[\s.\-]+"), re.compile(r"[/.]")
 _NUMBER_OF = re.compile(r"(?:num|number)_of_")
+ITS_NUMBER = re.compile(r"(?<=[a-z])[ _](?:index|idx|number)$")  # of a counter: "iteration index"
 _TOTAL_PREFIXES = ("max_", "total_", "num_")  # what it counts up to: `global_step/max_steps`
 _TRACKER_STEP = "_step"  # counts calls of the tracker: any step that the trainer counts is preferred
 
@@ -54,7 +55,7 @@ def step_rank(name: str) -> int | None:
     of, _, total = name.rpartition("/")
     if total.startswith(_TOTAL_PREFIXES) and total.isidentifier() and column_key(of) in _RANK:
         name = of
-    whole, last = column_key(name), column_key(_LEVEL.split(name)[-1])
+    whole, last = (ITS_NUMBER.sub("", column_key(level)) for level in (name, _LEVEL.split(name)[-1]))
     if whole in _RANK:
         return _RANK[whole] + (len(_RANK) if whole == _TRACKER_STEP else 0)
     return len(_RANK) + _RANK[last] if last in _RANK and last != "epoch" else None

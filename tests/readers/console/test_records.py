@@ -113,6 +113,16 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "step",
     ),
+    "DeepXDE's loss.dat without metrics": (
+        "# step, loss_train, loss_test, metrics_test\n" + repeated("{i} {loss} 0.25 4.625 0.25\n"),
+        {
+            "loss_train/1": LOSS,
+            "loss_train/2": steps(*STEPS, first=0.25, by=0),
+            "loss_test/1": steps(*STEPS, first=4.625, by=0),
+            "loss_test/2": steps(*STEPS, first=0.25, by=0),
+        },
+        "step",
+    ),
     "a table that a line of nothing but a clock parts": (
         "epoch  train_loss\n" + repeated("{i}  {loss}\n2025-01-01 10:00:00\n"),
         {"train_loss": LOSS},

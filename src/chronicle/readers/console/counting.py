@@ -119,6 +119,7 @@ class Course:
         self._epoch, self._n_epochs, self._epochs = self._announced_epoch, 0, Epochs(self._epochs.begun)
         self._counts_passes, self._epoch_named, self._beside_epoch = False, False, False
         self._counted_in_epoch = False  # whether the epoch that was named last has a count
+        self._after_epoch = 0.0  # how much later than an epoch whose mean is told the next batches are
         self._count = Pair("", -1.0)  # the last one
         self.announce_launch()
 
@@ -160,8 +161,11 @@ class Course:
         if epoch and math.isfinite(epoch.value) and not stands_still:
             if not self._epoch_named and self._count in (pair for _, pair in record.counters):
                 self._epochs = Epochs()  # a bar that was drawn before its epoch was known is drawn again
-            self._epoch, self._counts_passes, self._epoch_named = epoch.value, False, True
-            self._counted_in_epoch = False
+            tells_mean = not record.counters and any(map(is_judged, record.shape))
+            if tells_mean and not (self._epoch_named or epoch.value) and self.last is not None:
+                self._after_epoch = 1.0  # batches came before the mean of epoch 0: the next ones follow it
+            self._epoch = epoch.value + self._after_epoch * tells_mean
+            self._counts_passes, self._epoch_named, self._counted_in_epoch = False, True, False
             self._announced_epoch, self._n_epochs = epoch.value, epoch.of
         known = False
         for rank, pair in record.counters:

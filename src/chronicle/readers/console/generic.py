@@ -212,7 +212,8 @@ class LogReader:
         at_start = step is None or self._begun == LAUNCH
         at_start |= bool(self._begun and not counted and self.log.rows.columns.keys().isdisjoint(values))
         text = record.sources[0].words if at_start or self._arguments else ""
-        words = _VALUE.sub("", text) if text and _ARGUMENTS.search(text) else ""
+        are_arguments = record.form.words.are_settings or (text and _ARGUMENTS.search(text))
+        words = _VALUE.sub("", text) if are_arguments else ""
         given = settings(text, anywhere=bool(words)) if words or at_start else {}
         words = words and (" ".join([*given][:_FIRST_NAMES]) or words)
         if step is None:

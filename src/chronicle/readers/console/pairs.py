@@ -22,7 +22,7 @@ from chronicle.metrics.names import LOSSES, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import WRAPPED, number
 from chronicle.readers.hyperparameters import Scalar
-from chronicle.readers.step_axis import is_counter, step_rank
+from chronicle.readers.step_axis import ITS_NUMBER, is_counter, step_rank
 
 _N_STEP_RANKS = 2 * len(STEP_NAMES)  # the ranks of `step_rank`; names that count within an epoch come after
 EPOCH_WORDS = ("epoch", "ep")
@@ -52,8 +52,8 @@ def _words(name: str) -> set[str]:
 
 @lru_cache(maxsize=4096)
 def last_word(name: str) -> str:
-    """The last word of a name in lower case, without what stands in brackets behind it."""
-    return re.split(r"[\s/.]", _IN_BRACKETS.sub("", name.lower()))[-1]
+    """The last word of a name in lower case, without what stands in brackets behind it, or `index`."""
+    return re.split(r"[\s/.]", ITS_NUMBER.sub("", _IN_BRACKETS.sub("", name.lower())))[-1]
 
 
 @lru_cache(maxsize=4096)
@@ -226,6 +226,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("maxDets=100 ] = ", r"\bAverage Precision\s+\(AP\) @\[ IoU=0\.50:0\.95 \| area=\s+all \| .*\] = ",
      "val/mAP = "),
     ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),  # cuda-convnet
+    ("ounter ", r"(?<=\d)\.(?=[A-Z]\w{4,12} \d)", ". "),  # "loss 0.25.Counter 1/10"
     ("logprob: ", r"^logprob: ", "test logprob: "),
     # "Training average loss at step 100: 1.62"
     (" at ", r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
@@ -392,6 +393,7 @@ def pairs(text: str) -> list[Pair]:
     if list_number := _LIST_NUMBER.match(text):
         found.append(Pair(PROGRESS, float(list_number[1])))
     unit_start = -1  # where the word after a number without a name begins: that is the unit of the number
+    score_end = -1  # where a score ends: "acc: 98.5% (197/200)" tells it again
     for match in _PAIR.finditer(text):
         words, value = match["name"] or "", number(match["value"].replace(",", ""))
         if words.rpartition(" ")[2].lower() in _NO_MEASURE:
@@ -401,7 +403,9 @@ def pairs(text: str) -> list[Pair]:
             sign = text[match.end("name") : match.start("value")]
             unit_start = -1 if ":" in sign or "=" in sign else match.end() + 1
         elif value is not None and (name or match["of"]):
-            found.append(Pair(name or PROGRESS, value, int(match["of"] or 0)))
+            if name or match[0][0] != "(" or text[score_end : match.start()].strip() or score_end < 0:
+                found.append(Pair(name or PROGRESS, value, int(match["of"] or 0)))
+            score_end = match.end() if role_of(name) in MEASURES else -1
     return [] if list_number and len(found) == 1 else found  # "[3] Training begins" is an item of a list
 
 

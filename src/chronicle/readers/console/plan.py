@@ -246,8 +246,9 @@ def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
 
 def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> bool:
     """Whether a counter is that of another stage: never beside the others, and in few stretches, as `step
-    25/405` of the fine-tuning that follows a pre-training with `iter 25`."""
-    keys = ({key_of(pair) for _, pair in record.counters} for record in records if record.is_training)
+    25/405` of the fine-tuning that follows a pre-training with `iter 25`. An evaluation is no stage."""
+    of_stages = (record for record in records if record.is_training and not record.evaluation)
+    keys = ({key_of(pair) for _, pair in record.counters} for record in of_stages)
     counted = [(key in own, not own.isdisjoint(others)) for own in keys]
     own_turns = [ours for ours, theirs in counted if ours or theirs]
     n_stretches = sum(later and not before for before, later in pairwise([False, *own_turns]))
