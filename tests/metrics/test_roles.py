@@ -664,3 +664,13 @@ def test_a_reward_is_judged_before_its_mean_over_the_whole_run() -> None:
     some = judged(assign(log("Cumulative Reward/(t)", "Episodic Reward/episode")).values(), fewest=1)
     assert some is not None
     assert some.metric == "Episodic Reward/episode"
+
+
+def test_the_score_of_the_reward_model_is_the_objective_of_openrlhf() -> None:
+    roles = {name: series.role for name, series in assign(log("pg", "rm", "ret", "kl", "act_lr")).items()}
+    assert [name for name, role in roles.items() if role is Role.OBJECTIVE] == ["rm"]
+
+
+def test_whole_numbers_under_a_bare_l_are_lengths() -> None:
+    assert assign(log("l", "t", values=(1000.0, 2000.0, 3000.0)))["l"].role is Role.OTHER
+    assert assign(log("L", "lr", values=(2.5, 2.25, 2.0)))["L"].role is Role.LOSS

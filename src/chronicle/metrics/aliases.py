@@ -132,6 +132,7 @@ BARE_SCORES = frozenset(("score", "scores", "episode score"))
 OF_SEARCH = word_set("policy value")
 OF_POLICY_GRADIENT = word_set("clip clipfrac kl surrogate advantage advantages explained")
 EXPLORING = word_set("eps epsilon ent entropy")  # a bare `r` beside it is what an agent was rewarded with
+OF_OPENRLHF = word_set("rm ret")  # beside each other: the score of the reward model, and what it came to
 OF_EPISODES = word_set("ep episode episodes episodic return returns cumulative")
 LOG_PROBABILITIES = frozenset(("logprob", "log prob", "logp", "log probability"))
 BETTER_LOWER = word_set("wer cer fid err error regret cost hamming")
@@ -297,9 +298,9 @@ def in_english(text: str) -> str:
 
 # Names of the step column of a table by rank, with what they count; compared without case, blanks and dots.
 _COUNTED = {
-    "step": "global_step update_step optimizer_step num_updates current_steps train_step training_step step"
-    " steps time/total_timesteps iteration iterations training_iteration iter update updates _step"
-    " total_timesteps timesteps_total timesteps timestep timestepssofar",
+    "step": "global_step global_steps update_step optimizer_step num_updates current_steps train_step"
+    " training_step step steps time/total_timesteps iteration iterations training_iteration iter update"
+    " updates _step total_timesteps timesteps_total timesteps timestep timestepssofar",
     "sample": "samples_count consumed_samples samples_trained_on samples",
     "token": "consumed_tokens tokens_seen tokens",
     "epoch": "epoch",

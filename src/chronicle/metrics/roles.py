@@ -63,7 +63,9 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
         given |= {name: Role(role) for name in series if _matches(pattern, name)}
     roles = dict(_by_names(tuple(series), tuple(given.items())))
     for name in series:
-        if roles[name] is Role.STEP_TIME and _is_clock(name, series[name].values):
+        is_clock = roles[name] is Role.STEP_TIME and _is_clock(name, series[name].values)
+        may_be_length = roles[name] is Role.LOSS and plain(name) == "l"  # of an episode
+        if is_clock or (may_be_length and not (series[name].values % 1).any()):
             roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
     roles |= dict.fromkeys(_parts_held_out(roles), Role.PART_LOSS)
@@ -234,7 +236,8 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     if not rewards and Role.OBJECTIVE not in given.values() and of_an_agent:
         bare = {name: _AVERAGED.sub("", plain(name)) for name in _named(roles, Role.OTHER, Role.SCORE)}
         explores = any(plain(name) in aliases.EXPLORING for name in roles)
-        scores = aliases.BARE_SCORES | {"r"} if explores else aliases.BARE_SCORES
+        scores = aliases.BARE_SCORES | ({"r"} if explores else set())
+        scores |= {"rm"} if names >= aliases.OF_OPENRLHF else set()
         rewards = [name for name, score in bare.items() if score in scores]
         evaluated = _named(roles, Role.VALIDATION_SCORE) if losses and not rewards else []
         rewards += [n for n in evaluated if role_of(_EVALUATED.sub("", plain(n))) is Role.OBJECTIVE]

@@ -269,6 +269,8 @@ def _falls_within_episodes(counter: Column, episodes: Column) -> bool:
 
 
 _FEWEST_EPOCHS = 4  # and rows in each
+_FEWEST_SHOWN = 4  # new numbers of a bar, and counts that each of them is shown
+_REGULAR_SHARE = 0.8  # of these numbers are shown equally long
 
 
 def once_an_epoch(columns: dict[str, tuple[array[float], array[int]]], names: Collection[str]) -> None:
@@ -288,6 +290,18 @@ def once_an_epoch(columns: dict[str, tuple[array[float], array[int]]], names: Co
             unchanged = np.setdiff1d(np.arange(1, len(ends)), of_epochs)
             first = np.unique(np.concatenate([[0], changes, ends[unchanged]]))
             columns[name] = array("d", values[first]), array("i", rows[first].tolist())
+
+
+def at_changes(columns: dict[str, tuple[array[float], array[int]]], names: Collection[str]) -> None:
+    """Leaves of what a bar shows again and again, until it is given new numbers every so many counts, their
+    first showings. ``columns`` and ``names`` are as of `once_an_epoch`."""
+    for name in names:
+        values, rows = (np.array(cells) for cells in columns[name])
+        firsts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+        lengths = np.diff(firsts)
+        usual = median(lengths) if len(lengths) >= _FEWEST_SHOWN else 0.0
+        if usual >= _FEWEST_SHOWN and np.mean(lengths == usual) >= _REGULAR_SHARE:
+            columns[name] = array("d", values[firsts]), array("i", rows[firsts].tolist())
 
 
 def _is_axis(values: NDArray[Any]) -> bool:

@@ -279,3 +279,27 @@ def test_how_many_epochs_are_wanted_is_no_epoch(settings: str, tmp_path: Path) -
     assert points(attempt, "loss") == [(n, 2 - n / 16) for n in range(1, 13)]
     assert attempt.facts["config/lr"] == 0.01
     assert "lr" not in attempt.series
+
+
+def test_epochs_go_on_over_the_rounds_of_federated_learning(tmp_path: Path) -> None:
+    def launch(n_rounds: int) -> str:
+        rows = ((r, e, 2 - r / 8 - e / 64) for r in range(1, n_rounds + 1) for e in range(1, 5))
+        return "".join(f"Round {r}, Epoch {e}, Train Loss: {loss:.6f}\n" for r, e, loss in rows)
+
+    (attempt,) = attempts(tmp_path, launch(1) + launch(4))
+    assert attempt.series["Train Loss"].steps.tolist() == [1, 2, 3, 4, *range(1, 17)]
+
+
+def test_what_a_bar_shows_until_it_is_given_new_numbers_is_one_point_each(tmp_path: Path) -> None:
+    bars = (
+        f"Epoch 1:  9%|9 | {n}/99 [00:01<00:09, 9.99it/s, loss={3 - n // 8 / 8:.4f}, lr=1.00e-0{2 + n // 32}]"
+        for n in range(8, 80)
+    )
+    (attempt,) = attempts(tmp_path, "\r".join(bars) + "\n")
+    assert points(attempt, "loss") == [(n, 3 - n / 64) for n in range(8, 80, 8)]
+
+
+def test_a_bar_that_is_given_numbers_that_stay_is_a_course_of_them(tmp_path: Path) -> None:
+    bars = (f"{n}/99 [00:01<00:09, 9.99it/s, loss={max(3 - n / 8, 2):.4f}]" for n in range(1, 60))
+    (attempt,) = attempts(tmp_path, "\r".join(f"Epoch 1:  9%|9 | {bar}" for bar in bars) + "\n")
+    assert len(attempt.series["loss"].steps) > 50

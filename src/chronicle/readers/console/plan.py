@@ -23,7 +23,7 @@ from chronicle.metrics.roles import SCORES
 from chronicle.model import Role
 from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import PossibleRecord, may_be_log, sample, with_zeros, words_start
-from chronicle.readers.console.counting import Course, Plan
+from chronicle.readers.console.counting import Course, Plan, is_round
 from chronicle.readers.console.line_records import BOX, Gatherer, Record
 from chronicle.readers.console.line_shapes import Shapes
 from chronicle.readers.console.log import Line, text_of
@@ -117,8 +117,9 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     counters, stages = _counters(records)
     twofold = frozenset(key for key, occurrences in counters.items() if _is_twofold(occurrences))
     outer = _outer_counter(records, [*counters])
-    keys = frozenset(counters) - {outer.lower()}
-    plan = Plan(True, keys, phases=phases, outer=outer, twofold=twofold, stages=frozenset(stages))
+    in_rounds = {key_of(record.epoch) for record in training if record.epoch and outer}
+    keys = in_rounds or {*counters} - {outer.lower()}
+    plan = Plan(True, frozenset(keys), phases=phases, outer=outer, twofold=twofold, stages=frozenset(stages))
     if _have_growing_steps(records, Course(plan), mentions_training):
         return plan
     if counters or any(record.epoch for record in records):
@@ -198,21 +199,30 @@ def _n_values(occurrences: Iterable[Pair]) -> int:
 
 def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
     """The name whose whole numbers rise exactly where the best counter restarts, in lines that name no epoch:
-    a cycle, a round or a stage, whatever it is called. "" if there is none."""
-    if not counters or any(record.epoch for record in records):
+    a cycle, a round or a stage, whatever it is called. Where epochs alone count, a round that changes where
+    they restart, as they do in each of federated learning. "" if there is none."""
+    has_epochs = any(record.epoch for record in records)
+    if not all(map(is_round, counters)) if has_epochs else not counters:
         return ""
     inner, others = list[float](), dict[str, list[float]]()
     for record in records:
-        count = next((pair.value for _, pair in record.counters if key_of(pair) == counters[0]), None)
+        count = next((pair.value for _, pair in record.counters if key_of(pair) in counters[:1]), None)
+        if has_epochs:
+            count = record.epoch.value if record.epoch else None
         if count is not None:
             inner.append(count)
             for name, value in zip(record.shape, record.values, strict=True):
                 others.setdefault(name, []).append(value)
     restarts = np.diff(inner) < 0
-    for name, values in others.items() if restarts.sum() >= _FEWEST_RESTARTS else ():
+    n_restarts = np.count_nonzero(restarts)
+    for name, values in others.items() if n_restarts >= _FEWEST_RESTARTS else ():
         if len(values) == len(inner) and is_whole(np.array(values)).all() and not is_known(name):
             steps = np.diff(values)
-            if (steps[restarts] > 0).all() and (steps[~restarts] == 0).all():
+            n_rises = np.count_nonzero(steps[restarts] > 0)
+            rises = n_rises == n_restarts
+            if has_epochs:  # which restart in another launch, too, and stay the same for another client
+                rises = is_round(name) and 2 * n_rises > n_restarts and not (np.diff(inner) == 0).any()
+            if rises and (steps[~restarts] == 0).all():
                 return name
     return ""
 
