@@ -674,3 +674,17 @@ def test_the_score_of_the_reward_model_is_the_objective_of_openrlhf() -> None:
 def test_whole_numbers_under_a_bare_l_are_lengths() -> None:
     assert assign(log("l", "t", values=(1000.0, 2000.0, 3000.0)))["l"].role is Role.OTHER
     assert assign(log("L", "lr", values=(2.5, 2.25, 2.0)))["L"].role is Role.LOSS
+
+
+@pytest.mark.parametrize(
+    ("names", "held_out"),
+    [
+        ("train_loss, val_rmse, val_mae", {"val_rmse"}),
+        ("train_mse, val_mse, val_rmse", {"val_mse"}),
+        ("train_loss, val_loss, val_rmse", {"val_loss"}),
+    ],
+)
+def test_an_error_of_the_validation_stands_for_its_loss(names: str, held_out: set[str]) -> None:
+    roles = {name: series.role for name, series in assign(log(*names.split(", "))).items()}
+    assert {name for name, role in roles.items() if role is Role.VALIDATION_LOSS} == held_out
+    assert [role for name, role in roles.items() if "train" in name] == [Role.LOSS]

@@ -305,13 +305,16 @@ def _phases(roles: Roles) -> dict[str, Role]:
 
 def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
     """Leaves out errors beside a loss, which the training is judged by. Without one, the kind of error that
-    is logged first stands for the loss; one of the training stays beside a loss of the validation alone."""
+    is logged first stands for the loss. Beside a loss of the training alone, one of the validation stays, and
+    beside a loss of the validation alone, one of the training."""
     judged = _named(roles, Role.LOSS, Role.VALIDATION_LOSS, but=given)
     errors = list(filter(_is_error, judged))
     losses = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
     if any(aliases.STANDING & set(words_of(plain(name))) for name in _named(roles, Role.PART_LOSS)):
         losses.add(Role.LOSS)
-    kept = [] if losses else errors
+    kept = [] if Role.VALIDATION_LOSS in losses else errors
+    if losses:
+        kept = [name for name in kept if roles[name] is Role.VALIDATION_LOSS]
     if losses == {Role.VALIDATION_LOSS}:
         ours = aliases.OF_TRAINING | {"cost"}  # which is what a training makes small
         kept = [name for name in errors if ours & set(plain(name).split())]
