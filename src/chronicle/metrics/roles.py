@@ -206,7 +206,7 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()) and (len(parts) > 1 or not of_an_agent):
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()):
-        roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err")}
+        roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err", "energy")}
         # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside nothing, is their loss.
         totals = [name for name in others if plain(name) in ("total", "tot")]
         parts = [n for n in others if n not in totals and set(plain(n).split()) <= aliases.COMPONENTS]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from chronicle.metrics.roles import assign, judged_loss
 from chronicle.model import Attempt, Role
 from chronicle.readers import read
 
@@ -303,3 +304,11 @@ def test_a_bar_that_is_given_numbers_that_stay_is_a_course_of_them(tmp_path: Pat
     bars = (f"{n}/99 [00:01<00:09, 9.99it/s, loss={max(3 - n / 8, 2):.4f}]" for n in range(1, 60))
     (attempt,) = attempts(tmp_path, "\r".join(f"Epoch 1:  9%|9 | {bar}" for bar in bars) + "\n")
     assert len(attempt.series["loss"].steps) > 50
+
+
+def test_the_energy_of_an_ansatz_is_what_is_made_small(tmp_path: Path) -> None:
+    text = "Number of qubits needed: 4\nStep\tEnergy\t\tParameter\n" + 30 * "-" + "\n"
+    text += "".join(f"{10 * n}\t{-1 - n / 64:.6f}\t{n / 8 + 0.0625:.6f}\n" for n in range(12))
+    (attempt,) = attempts(tmp_path, text + "Ground state energy: -1.171875 Hartree\n")
+    assert points(attempt, "Energy") == [(10 * n, -1 - n / 64) for n in range(12)]
+    assert judged_loss(assign(attempt.series).values()).metric == "Energy"

@@ -32,6 +32,11 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS, "accuracy": steps(*STEPS, first=0.5, by=0)},
         "step",
     ),
+    "the rounds of Flower's server": (
+        repeated("INFO :  [ROUND {i}]\nINFO :  fit progress: ({i}, {loss}, {{'accuracy': 0.5}}, 9.5)\n"),
+        {"loss": LOSS, "accuracy": steps(*STEPS, first=0.5, by=0)},
+        "step",
+    ),
     "a block whose counter comes first, in lines with a clock": (
         repeated("2025-01-01 10:00:00: Epoch {i}\n2025-01-01 10:00:00: train_loss {loss}\n"),
         {"train_loss": LOSS},

@@ -241,6 +241,8 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),  # NCRF++: a share and its value
     # Deeplearning4j, whose score is the value of the loss
     ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
+    # Flower: a round, the loss of the server's evaluation, and other metrics of it
+    ("fit progress: (", rf"\bfit progress: \((\d+), ({_FLOAT}), \{{", r"round \1 loss = \2, {"),
     # Tacotron 2
     ("Grad Norm ", rf"\bTrain loss (\d+) ({_FLOAT}) Grad Norm ", r"iteration \1 Train loss = \2 Grad Norm "),
     # "Train: [0/300][50/1251]" of Swin, "Epoch(train) [1][50/858]" of OpenMMLab: epochs, then batches
