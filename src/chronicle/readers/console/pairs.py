@@ -232,6 +232,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     (" at ", r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
      r"\2 \3 \1: "),
     (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),  # counters that are cut short: "Iter.   5;"
+    # "After 100 training step(s), loss on training batch is 2.5"
+    ("fter ", r"\b[Aa]fter (\d{1,15}) (?:train(?:ing)? )?(step|iteration|epoch|episode)(?:s|\(s\))?[,:]? ",
+     r"\2 \1, "),
     # "Epoch and iter 0 10 Loss 39.08"
     (" and ", r"^([A-Za-z]\w{0,20}) and ([A-Za-z]\w{0,20})[ :]{1,3}(\d{1,12})[ ,/]{1,2}(\d{1,12})(?=[\s,:])",
      r"\1 \3 \2 \4"),
