@@ -11,8 +11,9 @@ import pytest
 
 from chronicle.errors import UsageError
 from chronicle.metrics.aliases import ALIASES
+from chronicle.metrics.by_values import by_values
 from chronicle.metrics.names import _role_of_numbered, dataset_of, plain, role_of, unit_of
-from chronicle.metrics.roles import assign, assign_all, by_values, direction, judged, judged_loss
+from chronicle.metrics.roles import assign, assign_all, direction, judged, judged_loss
 from chronicle.model import Role, Series
 
 NAMES = {
@@ -74,7 +75,8 @@ NAMES = {
         policy_loss, lossD, loss_G, idt_loss, gen/adv_loss, value_loss, vf_loss, entropy_loss, mse_loss,
         bce_loss, recon_loss, aux_loss, loss_pde, loss_bc, loss_q0, loss_q3, loss_vb, td_loss, act_loss,
         actor_loss, reward_loss, loss/reward""",
-    Role.OBJECTIVE: """reward, rewards, ep_rew_mean, rollout/ep_rew_mean, episode_reward_mean, EpRet,
+    Role.OBJECTIVE: """reward, rewards, ep_rew_mean, eprewmean, rollout/ep_rew_mean, EpRet,
+        episode_reward_mean,
         charts/episodic_return, env_runners/episode_return_mean, AverageEpRet, Train/mean_reward,
         objective/rlhf_reward, objective/scores, average reward score, total_reward, episode reward""",
     Role.OTHER: """config/peak_lr, logit_scale, config/batch_size, timing_s/reward, time/reward_fn,
@@ -734,3 +736,27 @@ def test_a_negative_log_probability_goes_before_an_error_that_is_told_less_often
         "logprob": "loss",
         "Train error": "other",
     }
+
+
+def test_the_score_of_the_reward_model_is_the_objective_of_openrlhf() -> None:
+    roles = {name: series.role for name, series in assign(log("pg", "rm", "ret", "kl", "act_lr")).items()}
+    assert [name for name, role in roles.items() if role is Role.OBJECTIVE] == ["rm"]
+
+
+def test_whole_numbers_under_a_bare_l_are_lengths() -> None:
+    assert assign(log("l", "t", values=(1000.0, 2000.0, 3000.0)))["l"].role is Role.OTHER
+    assert assign(log("L", "lr", values=(2.5, 2.25, 2.0)))["L"].role is Role.LOSS
+
+
+@pytest.mark.parametrize(
+    ("names", "held_out"),
+    [
+        ("train_loss, val_rmse, val_mae", {"val_rmse"}),
+        ("train_mse, val_mse, val_rmse", {"val_mse"}),
+        ("train_loss, val_loss, val_rmse", {"val_loss"}),
+    ],
+)
+def test_an_error_of_the_validation_stands_for_its_loss(names: str, held_out: set[str]) -> None:
+    roles = {name: series.role for name, series in assign(log(*names.split(", "))).items()}
+    assert {name for name, role in roles.items() if role is Role.VALIDATION_LOSS} == held_out
+    assert [role for name, role in roles.items() if "train" in name] == [Role.LOSS]

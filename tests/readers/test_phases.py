@@ -94,3 +94,16 @@ def test_texts_in_columns_of_counters_are_no_counters(tmp_path: Path) -> None:
     rows.append({"step": "three", "time": 1.0})
     attempt = attempt_of(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "log.jsonl")
     assert points(attempt)["loss"] == [(row, 2.5 - 0.5 * (row % 2)) for row in range(6)]
+
+
+@pytest.mark.parametrize(("flag", "of_training"), [("is_validation", "False"), ("is_train", "1")])
+def test_a_flag_tells_the_rows_of_the_evaluation(tmp_path: Path, flag: str, of_training: str) -> None:
+    other = {"False": "True", "1": "0"}[of_training]
+    rows = [(n, {True: other, False: of_training}[n % 3 == 0], 3 - n / 8) for n in range(1, 10)]
+    text = f"step\t{flag}\tloss\n" + "".join("\t".join(map(str, row)) + "\n" for row in rows)
+    of_both = points(attempt_of(tmp_path, text, "log.tsv"))
+    name = "validation" if flag == "is_validation" else "val"
+    assert of_both == {
+        "loss": [(n, 3 - n / 8) for n in range(1, 10) if n % 3],
+        f"{name}/loss": [(n, 3 - n / 8) for n in (3, 6, 9)],
+    }

@@ -627,6 +627,22 @@ def test_rows_that_all_have_more_cells_than_the_header_are_not_read(tmp_path: Pa
         attempt_of(tmp_path, "iter,loss\n1,9,2.5\n2,9,2.4\n")
 
 
+def test_a_separator_that_every_row_has_twice_parts_two_names(tmp_path: Path) -> None:
+    text = "EPOCH\tTRAIN_LOSS\tDEV_LOSS\tDEV_F1\n"
+    attempt = attempt_of(tmp_path, text + "".join(f"{n}\t{3 - n / 8}\t\t2.5\t_\n" for n in range(4)))
+    assert points_of(attempt, "TRAIN_LOSS") == [(n, 3 - n / 8) for n in range(4)]
+    assert points_of(attempt, "DEV_LOSS") == [(n, 2.5) for n in range(4)]
+    assert not attempt.faults
+
+
+def test_blanks_around_quoted_names_are_no_part_of_them(tmp_path: Path) -> None:
+    attempt = attempt_of(
+        tmp_path, '"step"  ,   "loss"   ,  "Res, x"\n  1 ,  2.5 ,  1.0\n  2 ,  2.25 ,  0.5\n'
+    )
+    assert {*attempt.series} == {"loss", "Res, x"}
+    assert points_of(attempt) == [(1, 2.5), (2, 2.25)]
+
+
 def test_a_comma_behind_a_tab_belongs_to_it(tmp_path: Path) -> None:
     attempt = attempt_of(tmp_path, "Step\t,loss\t,epsilon\n39\t,2.5\t0.9\n42\t,2.25\t,0.8\n")
     assert points_of(attempt) == [(39, 2.5), (42, 2.25)]

@@ -19,7 +19,7 @@ import numpy as np
 
 from chronicle.cli.terminal import columns, printable
 from chronicle.errors import LogError
-from chronicle.metrics.roles import by_values
+from chronicle.metrics.by_values import by_values
 from chronicle.metrics.values import count, level, plural
 from chronicle.model import Attempt, Fault, Role, Steps
 from chronicle.readers import read_all, what_to_do

@@ -35,7 +35,7 @@ _OF_BOOSTING = (
 )
 _OF_BOOSTING_TOO = r"quantile|poisson|huber|expectile|tweedie|lq|cox|fair|gamma|focal"
 AN_ERROR = (
-    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance|exploitability"
+    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|epe|ppl|perplexity|cost|error rate|b?ce|deviance|exploitability"
     rf"|{_OF_BOOSTING})"
     rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (alpha|delta|q|variance power))?( {_OF})*$"
     rf"|^({_OF} )*l( (?!r$)[a-z]+){{0,2}}$|^learn$"
@@ -46,7 +46,7 @@ _A_WIN = r"win ?(rate|ratio|share|pct|percent|random)"  # of games, also of thos
 A_WIN = rf"\b{_A_WIN}\b"
 REWARDED = (
     rf"\b(rewards?|rew|rwd|returns?|fitness|utility|ep(isodic|isode)? (ret|rew|scores?)|ret mean|{_A_WIN}"
-    r"|objective scores?)\b"
+    r"|eprewmean|objective scores?)\b"
 )
 # The divergence of a policy from its reference, where a reward is logged; not that from its last update.
 _OTHER_KL = r"approx|old|update|coeff?\w*|beta|target|penalty|rewards?|early|max|min|std|var"
@@ -80,7 +80,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 ERROR_WORDS = word_set("""
-    rmse rmsle mse mae mape ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total
+    rmse rmsle mse mae mape epe ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total
     multi class one query softmax soft uncertainty msle smape mphe merror binary pair log quantile gamma
     leibler poisson cox aft tweedie huber expectile lq fair focal
 """)
@@ -132,6 +132,7 @@ BARE_SCORES = frozenset(("score", "scores", "episode score"))
 OF_SEARCH = word_set("policy value")
 OF_POLICY_GRADIENT = word_set("clip clipfrac kl surrogate advantage advantages explained")
 EXPLORING = word_set("eps epsilon ent entropy")  # a bare `r` beside it is what an agent was rewarded with
+OF_OPENRLHF = word_set("rm ret")  # beside each other: the score of the reward model, and what it came to
 OF_EPISODES = word_set("ep episode episodes episodic return returns cumulative")
 # Words of a reward that is that of the whole task, and no term of one.
 OF_WHOLE_REWARDS = OF_EPISODES | word_set("""
@@ -302,9 +303,9 @@ def in_english(text: str) -> str:
 
 # Names of the step column of a table by rank, with what they count; compared without case, blanks and dots.
 _COUNTED = {
-    "step": "global_step update_step optimizer_step num_updates n_updates current_steps train_step"
-    " training_step step steps time/total_timesteps iteration iterations training_iteration iter update"
-    " updates _step total_timesteps timesteps_total timesteps timestep timestepssofar",
+    "step": "global_step global_steps update_step optimizer_step num_updates n_updates current_steps"
+    " train_step training_step step steps time/total_timesteps iteration iterations training_iteration iter"
+    " update updates _step total_timesteps timesteps_total timesteps timestep timestepssofar",
     "sample": "samples_count consumed_samples samples_trained_on samples",
     "token": "consumed_tokens tokens_seen tokens",
     "epoch": "epoch",

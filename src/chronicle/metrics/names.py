@@ -77,6 +77,11 @@ def names_a_loss(metric: str) -> bool:
     return role_of(metric) in (*LOSSES, Role.PART_LOSS)
 
 
+def is_error(name: str) -> bool:
+    """Whether the name is that of an error, which is a loss where no other one is logged."""
+    return re.search(aliases.AN_ERROR, plain(name)) is not None
+
+
 def says_nothing(word: str) -> bool:
     """Whether a word before "loss" has no known meaning: it names no part, no data and no training phase."""
     name = f"{word} loss"

@@ -7,13 +7,14 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
-from chronicle.metrics.arithmetic import any_numbers, are_counts, is_retold, median, parts_of, shares
+from chronicle.metrics.arithmetic import any_numbers, median
+from chronicle.metrics.by_values import Log, by_values
 from chronicle.metrics.names import (
     LOSSES,
     is_of_opponent,
@@ -28,14 +29,11 @@ from chronicle.model import Floats, Role, Series
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
 MIN_POINTS = 8  # fewer points than this are no series to judge
 AnySeries = TypeVar("AnySeries", bound=Series)
-Log = Mapping[str, Series]  # by name
 Roles = Mapping[str, Role]
 Overrides = Sequence[tuple[str, Role]]
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
-_A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
 _NEAR_LOSS, _ALONG = 0.2, 0.8  # relative difference, and correlation, of a loss that is measured twice
 _CLOCKS = ("time", "seconds", "time s", "time sec")  # of a step, or since the start
-_MOST_NAMED = 4  # names that a reason lists
 _EVALUATED = re.compile(aliases.EVALUATED)
 _AVERAGED = re.compile(r"^(average|avg|mean) ")
 
@@ -71,7 +69,9 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
         given |= {name: Role(role) for name in series if _matches(pattern, name)}
     roles = dict(_by_names(tuple(series), tuple(given.items())))
     for name in series:
-        if roles[name] is Role.STEP_TIME and _is_clock(name, series[name].values):
+        is_clock = roles[name] is Role.STEP_TIME and _is_clock(name, series[name].values)
+        may_be_length = roles[name] is Role.LOSS and plain(name) == "l"  # of an episode
+        if is_clock or (may_be_length and not (series[name].values % 1).any()):
             roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
     roles |= dict.fromkeys(_parts_held_out(roles), Role.PART_LOSS)
@@ -99,77 +99,6 @@ def _is_clock(name: str, values: Floats) -> bool:
         begins_again = len(falls) <= len(values) / 4 and (values[falls + 1] <= values[falls] / 2).all()
         return bool(begins_again and np.count_nonzero(moves > 0) >= len(values) / 2)
     return plain(name) in _CLOCKS and len(values) > 2 and bool(values[-1] > values[0])
-
-
-class ByValues(NamedTuple):
-    """The role of a series that its values tell, and why."""
-
-    role: Role
-    why: str
-
-
-@any_numbers
-def by_values(series: Log) -> dict[str, ByValues]:
-    """What the values of a log tell of names that decide nothing: shares sum to one, parts to a total; and
-    a bare loss may be that of the training and that of the evaluation in turn."""
-    open_names, totals = _undecided(tuple(series))
-    undecided = {name: series[name] for name in open_names}
-    decided: dict[str, ByValues] = {}
-    for family in shares({name: metric for name, metric in undecided.items() if role_of(name) is Role.OTHER}):
-        listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
-        why = f"lies in [0, 1] and sums to one with {listed}"
-        decided |= {name: ByValues(Role.RATIO, why) for name in family}
-    in_phases = [n for n in series if plain(n) in aliases.OF_TRAINING | aliases.OF_EVALUATION]
-    if all(are_counts(series[name].values) for name in in_phases):
-        decided |= dict.fromkeys(in_phases, ByValues(Role.OTHER, "counts something, in whole numbers"))
-    if not totals:
-        return decided
-    phases = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
-    of_phases = {f"{phase} {plain(bare)}" for bare in totals for phase in phases[0] | phases[1]}
-    beside = (name for name in series if plain(name) in of_phases)
-    by_plain = {plain(name): name for name in sorted(beside, key=lambda n: len(series[n]))}
-    for bare in totals:
-        of_both = [next((n for p in ps if (n := by_plain.get(f"{p} {plain(bare)}"))), "") for ps in phases]
-        if all(of_both) and is_retold(series[bare], [series[name] for name in of_both]):
-            decided[bare] = ByValues(Role.OTHER, f"tells again what {' and '.join(of_both)} tell")
-    known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
-    for total in totals:
-        candidates = {n: metric for n, metric in (undecided | known).items() if n not in decided}
-        if "total" in plain(total).split():  # of which a bare `loss` may be a part
-            candidates |= {n: series[n] for n in totals if n != total and "total" not in plain(n).split()}
-        if unnamed := role_of(total) is Role.OTHER:
-            candidates = {n: metric for n, metric in candidates.items() if names.names_a_loss(n)}
-        weights = parts_of(series[total], candidates)
-        mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not (known or unnamed)
-        why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
-        role = Role.DATASET_LOSS if mean else Role.PART_LOSS
-        free = undecided.keys() | {*totals}
-        fits = (n for n in weights if n in free and (role is Role.PART_LOSS or role_of(n) is Role.LOSS))
-        decided |= dict.fromkeys(fits, ByValues(role, why))
-        if unnamed:
-            named = (n for n in series if n not in decided and role_of(n) in (Role.LOSS, Role.PART_LOSS))
-            decided |= _bare_total(series[total], [*named], why if weights else "")
-    return decided
-
-
-def _bare_total(total: Series, others: Sequence[str], why: str) -> dict[str, ByValues]:
-    """A bare `total` as the loss if it is the sum of losses, for which ``why`` is the equation, or else if it
-    counts nothing and stands beside ``others`` that are called losses: they are parts of it then."""
-    if why or not others or not (total.values % 1 > 0).any():
-        return {total.metric: ByValues(Role.LOSS, why)} if why else {}
-    why = f"is called a total beside {', '.join(others[:_MOST_NAMED])}"
-    return {total.metric: ByValues(Role.LOSS, why)} | dict.fromkeys(others, ByValues(Role.PART_LOSS, why))
-
-
-@lru_cache(maxsize=16)
-def _undecided(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names that decide nothing, and those that say that they are the whole loss, or else a whole."""
-    roles = {name: role_of(name) for name in names}
-    losses = [n for n in _named(roles, Role.LOSS) if not _is_error(n)]
-    totals = tuple(name for name in losses if not words_of(plain(name)))
-    in_part = set(losses) - set(totals)
-    unknown = [name for name, role in roles.items() if role is Role.OTHER or name in in_part]
-    return tuple(unknown), totals or tuple(name for name in unknown if plain(name) in ("total", "sum"))
 
 
 @lru_cache(maxsize=16)  # the many files of a run log the same names
@@ -201,10 +130,6 @@ def _named(roles: Roles, *wanted: Role, but: Collection[str] = ()) -> list[str]:
     return [name for name, role in roles.items() if role in wanted and name not in but]
 
 
-def _is_error(name: str) -> bool:
-    return re.search(aliases.AN_ERROR, plain(name)) is not None
-
-
 def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     """Decides by all names of the log what a loss with an unknown word in its name is. Beside parts of a loss
     it is a part; several beside a total, or one beside a known data set, are data sets; one alone beside a
@@ -212,7 +137,7 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     roles = dict(roles)
     losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
     others, free = _named(roles, Role.OTHER, but=given), _named(roles, Role.LOSS, but=given)
-    unknown = [n for n in free if not _is_error(n) and set(words_of(plain(n))) - aliases.COMPONENTS]
+    unknown = [n for n in free if not names.is_error(n) and set(words_of(plain(n))) - aliases.COMPONENTS]
     known, has_total = _named(roles, Role.DATASET_LOSS), len(unknown) < len(losses)
     corpora = [name for name in unknown if not names.is_extreme(name)]
     if has_total or known:
@@ -229,7 +154,7 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()) and (len(parts) > 1 or not of_an_agent):
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()):
-        roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err")}
+        roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err", "energy")}
         # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside nothing, is their loss.
         totals = [name for name in others if plain(name) in ("total", "tot")]
         parts = [n for n in others if n not in totals and set(plain(n).split()) <= aliases.COMPONENTS]
@@ -261,7 +186,8 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     explores = any(plain(name) in aliases.EXPLORING for name in roles)
     if not rewards and Role.OBJECTIVE not in given.values() and (of_an_agent or explores):
         bare = {name: _AVERAGED.sub("", plain(name)) for name in _named(roles, Role.OTHER, Role.SCORE)}
-        scores = aliases.BARE_SCORES | {"r"} if explores else aliases.BARE_SCORES
+        scores = aliases.BARE_SCORES | ({"r"} if explores else set())
+        scores |= {"rm"} if names >= aliases.OF_OPENRLHF else set()
         rewards = [name for name, score in bare.items() if score in scores]
         evaluated = _named(roles, Role.VALIDATION_SCORE) if losses and not rewards else []
         rewards += [n for n in evaluated if role_of(_EVALUATED.sub("", plain(n))) is Role.OBJECTIVE]
@@ -329,13 +255,16 @@ def _phases(roles: Roles) -> dict[str, Role]:
 
 def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
     """Leaves out errors beside a loss, which the training is judged by. Without one, the kind of error that
-    is logged first stands for the loss; one of the training stays beside a loss of the validation alone."""
+    is logged first stands for the loss. Beside a loss of the training alone, one of the validation stays, and
+    beside a loss of the validation alone, one of the training."""
     judged = _named(roles, Role.LOSS, Role.VALIDATION_LOSS, but=given)
-    errors = list(filter(_is_error, judged))
+    errors = list(filter(names.is_error, judged))
     losses = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
     if any(aliases.STANDING & set(words_of(plain(name))) for name in _named(roles, Role.PART_LOSS)):
         losses.add(Role.LOSS)
-    kept = [] if losses else errors
+    kept = [] if Role.VALIDATION_LOSS in losses else errors
+    if losses:
+        kept = [name for name in kept if roles[name] is Role.VALIDATION_LOSS]
     if losses == {Role.VALIDATION_LOSS}:
         ours = aliases.OF_TRAINING | {"cost"}  # which is what a training makes small
         kept = [name for name in errors if ours & set(plain(name).split())]
@@ -424,7 +353,7 @@ def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
     logs = [n for n in _named(roles, Role.OTHER) if plain(n) in aliases.LOG_PROBABILITIES]
     logs = [n for n in logs if (series[n].values >= 0).all()]
     most = max((len(series[name]) for name in logs), default=0)  # of errors that are told less often
-    if logs and all(_is_error(name) and len(series[name]) < most for name in _named(roles, *LOSSES)):
+    if logs and all(names.is_error(name) and len(series[name]) < most for name in _named(roles, *LOSSES)):
         return dict.fromkeys(losses, Role.OTHER) | dict.fromkeys(logs, Role.LOSS)
     bare = [name for name in _named(roles, Role.OTHER) if plain(name) in ("train", "training")]
     if losses and any(_goes_along(series[name], series[loss]) for name in bare for loss in losses):

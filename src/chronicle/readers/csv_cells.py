@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 LONG_LINE = 100_000  # characters; longer ones are left to the csv module and its limit of a field
 BLOCK_BYTES, FEWEST_ROWS = 1 << 23, 8  # of a block, at least
 PART_BYTES = 1 << 20  # of a block that one thread of pyarrow reads, or that is read line by line
+_FEW = 6  # lines that show how all are written
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
 _ALL_DIGITS = 15  # that a number of 64 bits tells for certain
 _COMMA, _POINT = (re.compile(rf"[+-]?\d+{mark}\d+(?:[eE][+-]?\d+)?") for mark in (",", r"\."))
@@ -78,10 +79,12 @@ class Table:
             self.delimiter = delimiter_of(header)
             header = (header.lstrip("# ") or header).replace("\t,", "\t")
             try:
-                self.names = self._given or header_names(*csv.reader([header], delimiter=self.delimiter))
+                cells = csv.reader([header], delimiter=self.delimiter, skipinitialspace=True)
+                self.names = self._given or header_names(*cells)
             except csv.Error as err:
                 raise BadLog(str(self.path), f"has a header that cannot be read ({err})") from err
-            self._spelling = spelling_of(self._begin[not self._given :], self.delimiter)
+            body = self._begin[not self._given :]
+            self._spelling = spelling_of(body, self.delimiter, len(self.names))
             self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
         self.add_lines(lines)
 
@@ -252,8 +255,13 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
 _BARS = re.compile(r"[^|,;\s]+(?:\|[^|,;\s]+)+\s*")
 
 
-def spelling_of(lines: Sequence[str], delimiter: str) -> tuple[str, str]:
-    """What the cells of these lines have, and what it stands for: a comma for a point, or behind a tab."""
+def spelling_of(lines: Sequence[str], delimiter: str, n_names: int) -> tuple[str, str]:
+    """What the cells of these lines have, and what it stands for: a comma for a point, or behind a tab; and a
+    separator more than there are names, where each line has it twice in one place."""
+    begun = {line.partition(2 * delimiter)[0].count(delimiter) for line in lines[:_FEW]}
+    widths = {(line.count(delimiter), line.count(2 * delimiter)) for line in lines[:_FEW]}
+    if widths == {(n_names, 1)} and len(begun) == 1 < len(lines):
+        return 2 * delimiter, delimiter
     if delimiter == ",":
         return "", ""
     if delimiter == "\t" and any("\t," in line for line in lines):

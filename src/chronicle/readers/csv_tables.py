@@ -124,9 +124,10 @@ def _begin(head: Head) -> list[list[str]]:
     if even[:1] != lines[:1]:
         return []
     delimiter = delimiter_of(lines[0])
-    spelling = spelling_of(even[1:], delimiter)
+    spelling = spelling_of(even[1:], delimiter, 1 + even[0].count(delimiter))
     body = [line.replace(*spelling) for line in even[1:]]
-    return list(csv.reader([even[0].replace("\t,", "\t"), *body], delimiter=delimiter))
+    lines = [even[0].replace("\t,", "\t"), *body]
+    return list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
 
 
 def _is_date(cell: str) -> bool:

@@ -36,6 +36,7 @@ ID_NAMES, RUN_NAMES = ("run_id", "run_uuid"), ("run", "run_name", "run_id", "run
 EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, whose names begin with the run
 
 PHASE_NAMES = ("mode", "phase", "split", "stage", "subset")
+_PHASES = OF_TRAINING | OF_EVALUATION
 _PLACES = frozenset((*TIME_NAMES, *METRIC_NAMES, *PART_NAMES, *ID_NAMES, *RUN_NAMES, *PHASE_NAMES))
 OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
 
@@ -377,11 +378,11 @@ def _joined(texts: Sequence[Column], n_rows: int) -> Column:
 def by_phase(columns: Columns) -> dict[str, Column]:
     """The columns, what was measured in an evaluation in columns of its own; all as they are where no column
     of text names phases. A word that names none, as damage makes them, is kept as a phase of its own."""
-    name = next((name for name, column in columns.items() if _names_phases(name, column)), None)
-    if name is None:
+    told = ((name, _phases_in(name, column)) for name, column in columns.items())
+    name, phases = next((pair for pair in told if pair[1]), ("", []))
+    if not phases:
         return _by_keys(columns)
-    others = {key: column for key, column in columns.items() if key != name}
-    words = np.array([str(word).strip().lower() for word in columns[name].values])
+    others, words = {key: column for key, column in columns.items() if key != name}, np.array(phases)
     rows = {word: columns[name].rows[words == word] for word in dict.fromkeys(words.tolist())}
     training = np.concatenate([rows[word] for word in rows if word in OF_TRAINING])
     evaluated = {word: of_word for word, of_word in rows.items() if word in OF_EVALUATION}
@@ -421,12 +422,20 @@ def _by_keys(columns: Columns) -> dict[str, Column]:
     return dict(columns)
 
 
-def _names_phases(name: str, column: Column) -> bool:
-    if column_key(name) not in PHASE_NAMES or not column.is_text:
-        return False
-    words = Counter(str(word).strip().lower() for word in column.values)
-    n_known = sum(n for word, n in words.items() if word in OF_TRAINING | OF_EVALUATION)
-    return bool(words.keys() & OF_TRAINING and words.keys() & OF_EVALUATION) and 2 * n_known > words.total()
+def _phases_in(name: str, column: Column) -> list[str]:
+    """The word for its phase in each cell of a column that tells them apart, as one of texts does or a flag
+    (`is_validation`); [] for any other column."""
+    is_flag, phase = column_key(name).startswith("is_"), column_key(name).removeprefix("is_")
+    if not (phase in _PHASES if is_flag else phase in PHASE_NAMES and column.is_text):
+        return []
+    words = [str(word).strip().lower() for word in column.values]
+    if is_flag:
+        other = "train" if phase in OF_EVALUATION else "val"
+        of_flag = {"true": phase, "1": phase, "1.0": phase, "false": other, "0": other, "0.0": other}
+        words = [of_flag.get(word, "") for word in words]
+    known = Counter(word for word in words if word in _PHASES)
+    both = known.keys() & OF_TRAINING and known.keys() & OF_EVALUATION
+    return words if both and 2 * known.total() > len(words) else []
 
 
 @lru_cache(maxsize=4096)

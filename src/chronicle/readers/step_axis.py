@@ -35,7 +35,8 @@ _RESTARTS_SHARE = 0.8  # of the epochs that begin below the end of the one befor
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
 _BETWEEN_WORDS, _LEVEL = re.compile(r"[\s.\-]+"), re.compile(r"[/.]")
 _NUMBER_OF = re.compile(r"(?:num|number)_of_")
-_COUNT = re.compile(r"(?<=step|date|tion|iter)_(?:counte?r?|idx|index|num|number)$")  # behind what is counted
+# Behind what is counted: "iteration index", `step_count`.
+ITS_NUMBER = re.compile(r"(?<=[a-z])[ _](?:index|idx|number)$|(?<=step|date|tion|iter)_(?:counte?r?|num)$")
 _TOTAL_PREFIXES = ("max_", "total_", "num_")  # what it counts up to: `global_step/max_steps`
 _TRACKER_STEP = "_step"  # counts calls of the tracker: any step that the trainer counts is preferred
 
@@ -55,7 +56,7 @@ def step_rank(name: str) -> int | None:
     of, _, total = name.rpartition("/")
     if total.startswith(_TOTAL_PREFIXES) and total.isidentifier() and column_key(of) in _RANK:
         name = of
-    whole, last = (_COUNT.sub("", column_key(part)) for part in (name, _LEVEL.split(name)[-1]))
+    whole, last = (ITS_NUMBER.sub("", column_key(level)) for level in (name, _LEVEL.split(name)[-1]))
     if whole in _RANK:
         return _RANK[whole] + (len(_RANK) if whole == _TRACKER_STEP else 0)
     return len(_RANK) + _RANK[last] if last in _RANK and last != "epoch" else None
@@ -269,6 +270,8 @@ def _falls_within_episodes(counter: Column, episodes: Column) -> bool:
 
 
 _FEWEST_EPOCHS = 4  # and rows in each
+_FEWEST_SHOWN = 4  # new numbers of a bar, and counts that each of them is shown
+_REGULAR_SHARE = 0.8  # of these numbers are shown equally long
 
 
 def once_an_epoch(columns: dict[str, tuple[array[float], array[int]]], names: Collection[str]) -> None:
@@ -288,6 +291,18 @@ def once_an_epoch(columns: dict[str, tuple[array[float], array[int]]], names: Co
             unchanged = np.setdiff1d(np.arange(1, len(ends)), of_epochs)
             first = np.unique(np.concatenate([[0], changes, ends[unchanged]]))
             columns[name] = array("d", values[first]), array("i", rows[first].tolist())
+
+
+def at_changes(columns: dict[str, tuple[array[float], array[int]]], names: Collection[str]) -> None:
+    """Leaves of what a bar shows again and again, until it is given new numbers every so many counts, their
+    first showings. ``columns`` and ``names`` are as of `once_an_epoch`."""
+    for name in names:
+        values, rows = (np.array(cells) for cells in columns[name])
+        firsts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+        lengths = np.diff(firsts)
+        usual = median(lengths) if len(lengths) >= _FEWEST_SHOWN else 0.0
+        if usual >= _FEWEST_SHOWN and np.mean(lengths == usual) >= _REGULAR_SHARE:
+            columns[name] = array("d", values[firsts]), array("i", rows[firsts].tolist())
 
 
 def _is_axis(values: NDArray[Any]) -> bool:

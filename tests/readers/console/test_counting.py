@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from chronicle.metrics.roles import assign, judged_loss
 from chronicle.model import Attempt, Role
 from chronicle.readers import read
 
@@ -213,3 +214,101 @@ def test_a_line_of_the_script_beside_those_of_deepspeed_names_its_step(tmp_path:
     (attempt,) = attempts(tmp_path, text)
     assert points(attempt, "loss") == [(n, 3 - n / 64) for n in range(10, 130, 10)]
     assert "step" not in attempt.series
+
+
+def test_how_many_were_right_is_no_progress(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(7, 19):
+        right = 500 - 300 // epoch
+        text += f"Epoch: {epoch}\nTraining Loss: {9 / epoch:.3f} | Acc: {right / 5:.3f}% ({right}/500)\n"
+        text += f"Testing Loss: {8 / epoch:.3f} | Acc: {right / 6:.3f}% ({right // 6}/100)\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "Training Loss") == [(n, float(f"{9 / n:.3f}")) for n in range(7, 19)]
+    assert (attempt.axis, len(attempt.series["test/Testing Loss"].steps)) == ("epoch", 12)
+
+
+def test_the_mean_of_epoch_0_is_told_behind_its_batches(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(4):
+        text += "".join(f"TRAIN Batch {n:04}/90, Loss {3 - epoch / 4 - n / 900:.4f}\n" for n in (30, 60, 90))
+        text += f"TRAIN Epoch {epoch:02}/4, Mean Loss: {3 - epoch / 4:.4f}\n"
+        text += f"VALID Batch 0010/10, Loss 2.5000\nVALID Epoch {epoch:02}/4, Mean Loss: 2.5000\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert attempt.series["Loss"].steps.tolist() == list(range(30, 361, 30))
+    assert points(attempt, "Mean Loss") == [(90, 3.0), (180, 2.75), (270, 2.5), (360, 2.25)]
+
+
+def test_an_evaluation_longer_than_an_epoch_is_no_stage_of_the_training(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(3, 6):
+        text += "".join(f"Epoch: [{epoch}]  [{n:4}/80]  loss: {9 / (n + 9):.4f}\n" for n in range(0, 80, 4))
+        text += "".join(f"Test:  [{n:4}/81]  loss: {8 / (n + 9):.4f}\n" for n in range(0, 81, 10))
+    (attempt,) = attempts(tmp_path, text)
+    assert attempt.series["loss"].steps.tolist() == list(range(0, 240, 4))
+    assert {*attempt.series["test/loss"].steps.tolist()} == {76, 156, 236}
+
+
+def test_the_patience_that_is_left_is_no_progress(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(12):
+        text += f"Epoch {epoch} train {3 - epoch / 16:.4f} test {2 - epoch / 32:.4f} metric ['0.5']\n"
+        text += f"best loss: 1.2500, current loss 1.2813.Counter {epoch % 5}/10.\n" if epoch > 3 else ""
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "train") == [(n, 3 - n / 16) for n in range(12)]
+
+
+@pytest.mark.parametrize("name", ["iteration index", "step number", "train/iter_idx"])
+def test_the_number_of_a_step_counts(name: str, tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(3):
+        text += f"epoch {epoch}, lr=[0.01]\n"
+        text += "".join(f"{name}: {5 * n}, batch loss: {9 / n:.3f}\n" for n in range(1, 9))
+    (attempt,) = attempts(tmp_path, text)
+    assert attempt.series["batch loss"].steps.tolist() == list(range(5, 121, 5))
+
+
+SETTINGS = {
+    "a dictionary": "{'batch': 64, 'epoch': 50, 'lr': 0.01, 'net': 'mlp', 'cuda': True}\n",
+    "a namespace": "Namespace(batch=64, epoch=50, lr=0.01, net='mlp', cuda=True)\n",
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_how_many_epochs_are_wanted_is_no_epoch(settings: str, tmp_path: Path) -> None:
+    rows = "".join(f"Epoch: {n}/50 loss: {2 - n / 16} acc: 0.5\n" for n in range(1, 13))
+    (attempt,) = attempts(tmp_path, SETTINGS[settings] + rows)
+    assert points(attempt, "loss") == [(n, 2 - n / 16) for n in range(1, 13)]
+    assert attempt.facts["config/lr"] == 0.01
+    assert "lr" not in attempt.series
+
+
+def test_epochs_go_on_over_the_rounds_of_federated_learning(tmp_path: Path) -> None:
+    def launch(n_rounds: int) -> str:
+        rows = ((r, e, 2 - r / 8 - e / 64) for r in range(1, n_rounds + 1) for e in range(1, 5))
+        return "".join(f"Round {r}, Epoch {e}, Train Loss: {loss:.6f}\n" for r, e, loss in rows)
+
+    (attempt,) = attempts(tmp_path, launch(1) + launch(4))
+    assert attempt.series["Train Loss"].steps.tolist() == [1, 2, 3, 4, *range(1, 17)]
+
+
+def test_what_a_bar_shows_until_it_is_given_new_numbers_is_one_point_each(tmp_path: Path) -> None:
+    bars = (
+        f"Epoch 1:  9%|9 | {n}/99 [00:01<00:09, 9.99it/s, loss={3 - n // 8 / 8:.4f}, lr=1.00e-0{2 + n // 32}]"
+        for n in range(8, 80)
+    )
+    (attempt,) = attempts(tmp_path, "\r".join(bars) + "\n")
+    assert points(attempt, "loss") == [(n, 3 - n / 64) for n in range(8, 80, 8)]
+
+
+def test_a_bar_that_is_given_numbers_that_stay_is_a_course_of_them(tmp_path: Path) -> None:
+    bars = (f"{n}/99 [00:01<00:09, 9.99it/s, loss={max(3 - n / 8, 2):.4f}]" for n in range(1, 60))
+    (attempt,) = attempts(tmp_path, "\r".join(f"Epoch 1:  9%|9 | {bar}" for bar in bars) + "\n")
+    assert len(attempt.series["loss"].steps) > 50
+
+
+def test_the_energy_of_an_ansatz_is_what_is_made_small(tmp_path: Path) -> None:
+    text = "Number of qubits needed: 4\nStep\tEnergy\t\tParameter\n" + 30 * "-" + "\n"
+    text += "".join(f"{10 * n}\t{-1 - n / 64:.6f}\t{n / 8 + 0.0625:.6f}\n" for n in range(12))
+    (attempt,) = attempts(tmp_path, text + "Ground state energy: -1.171875 Hartree\n")
+    assert points(attempt, "Energy") == [(10 * n, -1 - n / 64) for n in range(12)]
+    assert judged_loss(assign(attempt.series).values()).metric == "Energy"

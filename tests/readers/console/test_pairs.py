@@ -36,6 +36,7 @@ LINES = {
     },
     "[rank1] step 5 loss 3.9878 tok/s 4976": {"step": 5, "loss": 3.9878, "tok/s": 4976},
     "step 5 | loss 2.5 | 12.5 ms | 5,000 tok/s": {"step": 5, "loss": 2.5, "ms": 12.5, "tok/s": 5000},
+    "After 500 training step(s), loss on batch is 2.5.": {"step": 500, "loss on batch": 2.5},
     "step=100 loss=nan grad_norm=-inf": {"step": 100, "loss": float("nan"), "grad_norm": float("-inf")},
     "Step 1,000 of 20,000: loss=2.5, tokens/s=1,234.5": {"Step": 1000, "loss": 2.5, "tokens/s": 1234.5},
     "steps: 10 loss: 7.6534 iter time (s): 3.241": {"steps": 10, "loss": 7.6534, "iter time (s)": 3.241},

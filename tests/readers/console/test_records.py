@@ -32,6 +32,11 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS, "accuracy": steps(*STEPS, first=0.5, by=0)},
         "step",
     ),
+    "the rounds of Flower's server": (
+        repeated("INFO :  [ROUND {i}]\nINFO :  fit progress: ({i}, {loss}, {{'accuracy': 0.5}}, 9.5)\n"),
+        {"loss": LOSS, "accuracy": steps(*STEPS, first=0.5, by=0)},
+        "step",
+    ),
     "a block whose counter comes first, in lines with a clock": (
         repeated("2025-01-01 10:00:00: Epoch {i}\n2025-01-01 10:00:00: train_loss {loss}\n"),
         {"train_loss": LOSS},
@@ -110,6 +115,16 @@ LOGS: dict[str, tuple[str, Points, str]] = {
             "loss_test/1": steps(*STEPS, first=4.625, by=0),
             "loss_test/2": steps(*STEPS, first=0.25, by=0),
             "metrics_test": steps(*STEPS, first=0.75, by=0),
+        },
+        "step",
+    ),
+    "DeepXDE's loss.dat without metrics": (
+        "# step, loss_train, loss_test, metrics_test\n" + repeated("{i} {loss} 0.25 4.625 0.25\n"),
+        {
+            "loss_train/1": LOSS,
+            "loss_train/2": steps(*STEPS, first=0.25, by=0),
+            "loss_test/1": steps(*STEPS, first=4.625, by=0),
+            "loss_test/2": steps(*STEPS, first=0.25, by=0),
         },
         "step",
     ),

@@ -30,6 +30,15 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(1, 2.5), (2, 0.0)], "grad_norm": [(1, 1.0), (2, NAN)], "epoch": [(1, 0.1), (2, 0.2)]},
         "row",
     ),
+    "a clock in each line of the Trainer": (
+        "hf-console",
+        "{'loss': 2.5, 'epoch': 0.1, 'train_runtime': 9.5}\n"
+        "{'loss': 2.25, 'epoch': 0.2, 'train_runtime': 20.0}\n"
+        "{'train_runtime': 21.0, 'train_loss': 2.4, 'epoch': 0.2}\n",
+        {"loss": [(1, 2.5), (2, 2.25)], "epoch": [(1, 0.1), (2, 0.2)],
+         "train_runtime": [(1, 9.5), (2, 20.0)]},
+        "row",
+    ),
     "a data set's bar is not the bar of the training": (
         "hf-console",
         "Map: 100%|██| 7/7 [00:00<00:00]\r  0%|          | 0/9 [00:00<?, ?it/s]\n"

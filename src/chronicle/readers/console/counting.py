@@ -22,6 +22,7 @@ from chronicle.model import Floats, Steps
 from chronicle.readers.console.line_records import Record
 from chronicle.readers.console.line_shapes import Form, Reading
 from chronicle.readers.console.pairs import PROGRESS, Pair, axis_of, counts, is_judged, is_known, key_of
+from chronicle.readers.step_axis import step_rank
 
 _NO_RANK = 1 << 30
 _MOST_COUNTED = 2.0**53
@@ -120,6 +121,7 @@ class Course:
         self._epoch, self._n_epochs, self._epochs = self._announced_epoch, 0, Epochs(self._epochs.begun)
         self._counts_passes, self._epoch_named, self._beside_epoch = False, False, False
         self._counted_in_epoch = False  # whether the epoch that was named last has a count
+        self._after_epoch = 0.0  # how much later than an epoch whose mean is told the next batches are
         self._count = _NO_COUNT  # the last one
         self._aside = _NO_COUNT  # the first count of the epoch, where epochs are counted instead
         self._distance = 0.0  # of the last two counts that were told in full
@@ -158,14 +160,20 @@ class Course:
     def step(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, None before the first, and whether the record itself counts."""
         plan = self._plan
-        if plan.outer and record.epoch is None:
-            record.epoch = next((pair for pair in record.pairs if pair.name == plan.outer), None)
+        if plan.outer and (outer := next((pair for pair in record.pairs if pair.name == plan.outer), None)):
+            inner = record.epoch  # epochs that count in rounds
+            record.counters = [(step_rank("epoch") or 0, inner)] if inner else record.counters
+            record.epoch = outer
         epoch = record.epoch
         stands_still = plan.phases and bool(record.evaluation) and self.last is not None
         if epoch and math.isfinite(epoch.value) and not stands_still:
             if not self._epoch_named and self._count in (pair for _, pair in record.counters):
                 self._epochs = Epochs()  # a bar that was drawn before its epoch was known is drawn again
-            self._epoch, self._counts_passes, self._epoch_named = epoch.value, False, True
+            tells_mean = not record.counters and any(map(is_judged, record.shape))
+            if tells_mean and not (self._epoch_named or epoch.value) and self.last is not None:
+                self._after_epoch = 1.0  # batches came before the mean of epoch 0: the next ones follow it
+            self._epoch = epoch.value + self._after_epoch * tells_mean
+            self._counts_passes, self._epoch_named = False, True
             self._counted_in_epoch, self._aside = False, _NO_COUNT
             self._announced_epoch, self._n_epochs = epoch.value, epoch.of
         known = False
@@ -194,7 +202,7 @@ class Course:
         if rank != self._rank or at < 0 or any(place not in values for place in used):
             return _NO_STEPS
         is_other = (form.names[at], of[at]) != (before.name, before.of) or keys[at] in self._plan.twofold
-        if is_other or self._epochs.epoch != self._epoch or _is_round(before):
+        if is_other or self._epochs.epoch != self._epoch or is_round(before.name):
             return _NO_STEPS
         counts = values[at]
         goes_on = counts > np.append(before.value, counts[:-1])
@@ -237,7 +245,7 @@ class Course:
         self._counted_in_epoch = self._epoch_named
         if self._plan.twofold and key_of(pair) in self._plan.twofold:  # `Batch 3/100`: epoch 3, batch 100
             self._epoch, pair = pair.value, Pair(pair.name, pair.of)
-        if _is_round(pair):
+        if is_round(pair.name):
             self.last = int(pair.value)
         else:
             self.last = self._epochs.step(self._epoch_of(pair, has_epoch), int(pair.value), pair.of)
@@ -253,9 +261,9 @@ class Course:
         return self._epoch
 
 
-def _is_round(pair: Pair) -> bool:
+def is_round(name: str) -> bool:
     """Whether rounds of federated learning are counted, which contain epochs."""
-    return pair.name.lower().endswith("round")
+    return name.lower().endswith("round")
 
 
 _ROUNDED, _FEWEST_DECIMALS = 1e-4, 3  # by which a number is recognised that was rounded

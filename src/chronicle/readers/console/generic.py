@@ -24,7 +24,7 @@ from chronicle.readers.console.log import Column, Line, Log
 from chronicle.readers.console.pairs import PROGRESS, axis_of, is_judged, is_known, last_word, settings
 from chronicle.readers.console.plan import plan_of, shapes_of
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.step_axis import once_an_epoch
+from chronicle.readers.step_axis import at_changes, once_an_epoch
 from chronicle.readers.text import Head
 
 NAME = "key-value"
@@ -60,6 +60,8 @@ def read(path: Path) -> list[Attempt]:
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del columns[name]
     once_an_epoch(columns, [*filter(is_judged, columns)])
+    if reader.course.counter == PROGRESS:
+        at_changes(columns, [*filter(is_judged, columns)])
     if last_word(reader.course.counter) in _GENERATIONS:  # whose best and mean individuals are the objective
         fitness = [name for name in columns if last_word(name) in _FITNESS]
         log.rows.roles |= dict.fromkeys(fitness, Role.OBJECTIVE)
@@ -212,7 +214,8 @@ class LogReader:
         at_start = step is None or self._begun == LAUNCH
         at_start |= bool(self._begun and not counted and self.log.rows.columns.keys().isdisjoint(values))
         text = record.sources[0].words if at_start or self._arguments else ""
-        words = _VALUE.sub("", text) if text and _ARGUMENTS.search(text) else ""
+        are_arguments = record.form.words.are_settings or (text and _ARGUMENTS.search(text))
+        words = _VALUE.sub("", text) if are_arguments else ""
         given = settings(text, anywhere=bool(words)) if words or at_start else {}
         words = words and (" ".join([*given][:_FIRST_NAMES]) or words)
         if step is None:

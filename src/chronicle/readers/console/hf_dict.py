@@ -23,7 +23,9 @@ from chronicle.readers.console.log import Line, Log, Rows
 from chronicle.readers.console.pairs import numbers
 
 NAME = "hf-console"
-MARKS = (rb"\{'(?!eval_|train_runtime)[^{}\n]{0,4000}?'epoch': '?\d",)
+_A_TEXT = r": (?:True|False|None)\b|: '(?!-?nan|-?inf)[A-Za-z_/]"  # a value of settings: `'cuda': True`
+_NO_TRAINING = rf"(?!eval_|train_runtime|[^{{}}\n]{{0,4000}}?(?:{_A_TEXT}))"
+MARKS = (rf"\{{'{_NO_TRAINING}[^{{}}\n]{{0,4000}}?'epoch': '?\d".encode(),)
 
 _LINE = re.compile(rb"\{'[\w./ -]+': |^ *\d+%\|[^|]*\| *\d+/\d+ \[")
 _DICT = re.compile(r"\{('[^{}]*)\}")
@@ -162,7 +164,7 @@ def read(path: Path) -> list[Attempt]:
     log = Log(path, NAME, bars=bars, n_rows=0, filtered=0, epoch=math.nan, first_epoch=math.nan, ended=False)
     log.axis, own = "row", log.state
     for line, values in _dictionaries(log, bars):
-        if _SUMMARY in values:
+        if _SUMMARY in values and "loss" not in values:  # some tell the time so far in each line
             log.fact("summary", values)
             bars.end_epoch, own["ended"] = values.get("epoch", 0.0), True
             continue
@@ -206,5 +208,6 @@ def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]
                 log.add_rows(rows)
         for match in _DICT.finditer(line.text):
             items = _OF.sub(r"'\1': \2", match[1])
-            if _EPOCH in items and (values := numbers(_ITEM.findall(items))):
+            are_settings = "loss" not in items and re.search(_A_TEXT, items)
+            if _EPOCH in items and not are_settings and (values := numbers(_ITEM.findall(items))):
                 yield line, values

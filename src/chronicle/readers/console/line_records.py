@@ -76,6 +76,9 @@ _OF_ALL = re.compile(r"\s?(?:/|of)\s?\d")
 _WITH_SETTINGS = re.compile(
     r"(?i)[^\w\n]{0,4}(?:with |the |its ){0,2}(?:hyper[ _-]?)?(?:param|config|setting|arg)"
 )
+# `'cuda': True`, `model='resnet'`
+_TEXT_AS_VALUE = re.compile(r"[:=] ?(?:(?:True|False|None)\b|[\"'](?!-?(?:nan|inf)\b)[A-Za-z_./])")
+_FEWEST_TEXTS = 2
 _A_SETTING = re.compile(r"\W*(?:\w+[ _])?\w+\s*[:=]\s*\d+\W*")  # `seed: 42`
 
 
@@ -88,7 +91,15 @@ def _words_of(named: Sequence[Pair], text: str) -> Words:
     if "esum" in text and not is_bar and _RESUMED.match(text):
         event = RESUMED
     trial, is_heading = _trial(named, text)
-    return Words(_evaluation_of(named, text), event or TRIAL * is_heading, trial)
+    return Words(_evaluation_of(named, text), event or TRIAL * is_heading, trial, _are_settings(named, text))
+
+
+def _are_settings(named: Sequence[Pair], text: str) -> bool:
+    """Whether a line is a dictionary or a `Namespace` of settings, some of them texts, and no measurement."""
+    may_be = text[:1] == "{" or "Namespace(" in text
+    if not may_be or len(_TEXT_AS_VALUE.findall(text)) < _FEWEST_TEXTS:
+        return False
+    return not any(is_judged(pair.name) and role_of(pair.name) is not Role.LEARNING_RATE for pair in named)
 
 
 def _evaluation_of(named: Sequence[Pair], text: str) -> str:

@@ -38,11 +38,13 @@ Span = tuple[int, int]
 
 
 class Words(NamedTuple):
-    """The word of an evaluation in a line, its event, and of which training it is (``fold 3``)."""
+    """The word of an evaluation in a line, its event, of which training it is (``fold 3``), and whether it is
+    all arguments of a program, of which none counts."""
 
     evaluation: str = ""
     event: str = ""
     trial: str = ""
+    are_settings: bool = False
 
 
 class Form:
@@ -52,11 +54,12 @@ class Form:
 
     def __init__(self, names: tuple[str, ...], words: Words) -> None:
         self.names, self.words = names, words
-        self.evaluation, self.event, self.trial = words
-        ranks = ((rank_of_name(name), i, name) for i, name in enumerate(names))
+        self.evaluation, self.event, self.trial, are_settings = words
+        ranks = ((rank_of_name(name), i, name) for i, name in enumerate(names) if not are_settings)
         self.ranked = sorted((rank, i, name) for rank, i, name in ranks if rank is not None)
         lasts = ["epoch" if names_epoch(name) else last_word(name).replace("epoch", "") for name in names]
         outer = ("epoch", "episode")[: 1 + (len(self.ranked) > 1)]  # of episodes, where steps count, too
+        outer = () if are_settings else outer
         self.epoch = next((lasts.index(word) for word in outer if word in lasts), -1)
         self.n_counters = len(self.ranked) + (self.epoch >= 0)
         self.kept = dict[str, dict[str, int]]()

@@ -22,7 +22,7 @@ from chronicle.metrics.names import LOSSES, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import WRAPPED, number
 from chronicle.readers.hyperparameters import Scalar
-from chronicle.readers.step_axis import is_counter, step_rank
+from chronicle.readers.step_axis import ITS_NUMBER, is_counter, step_rank
 
 _N_STEP_RANKS = 2 * len(STEP_NAMES)  # the ranks of `step_rank`; names that count within an epoch come after
 EPOCH_WORDS = ("epoch", "ep")
@@ -54,8 +54,8 @@ def _words(name: str) -> set[str]:
 
 @lru_cache(maxsize=4096)
 def last_word(name: str) -> str:
-    """The last word of a name in lower case, without what stands in brackets behind it."""
-    return re.split(r"[\s/.]", _IN_BRACKETS.sub("", name.lower()))[-1]
+    """The last word of a name in lower case, without what stands in brackets behind it, or `index`."""
+    return re.split(r"[\s/.]", ITS_NUMBER.sub("", _IN_BRACKETS.sub("", name.lower())))[-1]
 
 
 @lru_cache(maxsize=4096)
@@ -228,6 +228,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("maxDets=100 ] = ", r"\bAverage Precision\s+\(AP\) @\[ IoU=0\.50:0\.95 \| area=\s+all \| .*\] = ",
      "val/mAP = "),
     ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),  # cuda-convnet
+    ("ounter ", r"(?<=\d)\.(?=[A-Z]\w{4,12} \d)", ". "),  # "loss 0.25.Counter 1/10"
     ("logprob: ", r"^logprob: ", "test logprob: "),
     # "Training average loss at step 100: 1.62"
     # "eval @ 4000 steps: cost=2.5"
@@ -238,6 +239,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     (" at ", r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
      r"\2 \3 \1: "),
     (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),  # counters that are cut short: "Iter.   5;"
+    # "After 100 training step(s), loss on training batch is 2.5"
+    ("fter ", r"\b[Aa]fter (\d{1,15}) (?:train(?:ing)? )?(step|iteration|epoch|episode)(?:s|\(s\))?[,:]? ",
+     r"\2 \1, "),
     # "Epoch and iter 0 10 Loss 39.08"
     (" and ", r"^([A-Za-z]\w{0,20}) and ([A-Za-z]\w{0,20})[ :]{1,3}(\d{1,12})[ ,/]{1,2}(\d{1,12})(?=[\s,:])",
      r"\1 \3 \2 \4"),
@@ -247,6 +251,8 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),  # NCRF++: a share and its value
     # Deeplearning4j, whose score is the value of the loss
     ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
+    # Flower: a round, the loss of the server's evaluation, and other metrics of it
+    ("fit progress: (", rf"\bfit progress: \((\d+), ({_FLOAT}), \{{", r"round \1 loss = \2, {"),
     # Tacotron 2
     ("Grad Norm ", rf"\bTrain loss (\d+) ({_FLOAT}) Grad Norm ", r"iteration \1 Train loss = \2 Grad Norm "),
     # "Train: [0/300][50/1251]" of Swin, "Epoch(train) [1][50/858]" of OpenMMLab: epochs, then batches
@@ -403,6 +409,7 @@ def pairs(text: str) -> list[Pair]:
     if list_number := _LIST_NUMBER.match(text):
         found.append(Pair(PROGRESS, float(list_number[1])))
     unit_start = -1  # where the word after a number without a name begins: that is the unit of the number
+    score_end = -1  # where a score ends: "acc: 98.5% (197/200)" tells it again
     for match in _PAIR.finditer(text):
         words, value = match["name"] or "", number(match["value"].replace(",", ""))
         if words.rpartition(" ")[2].lower() in _NO_MEASURE:
@@ -414,10 +421,10 @@ def pairs(text: str) -> list[Pair]:
         elif value is not None and (name or match["of"]) and not (match["unit"] and "mem" in name.lower()):
             if match["duration"] and not match["of"] and rank_of_name(name) is not None:
                 name = f"{name} time"  # `Step: 83ms`, which counts nothing
-            scale = _THOUSANDS[match["unit"] or ""]
-            found.append(
-                Pair(name or PROGRESS, scale * value, int(match["of"] or 0), scale if scale > 1 else 0)
-            )
+            if name or match[0][0] != "(" or text[score_end : match.start()].strip() or score_end < 0:
+                unit = _THOUSANDS[match["unit"]] if match["unit"] else 0
+                found.append(Pair(name or PROGRESS, value * (unit or 1), int(match["of"] or 0), unit))
+            score_end = match.end() if role_of(name) in MEASURES else -1
     return [] if list_number and len(found) == 1 else found  # "[3] Training begins" is an item of a list
 
 

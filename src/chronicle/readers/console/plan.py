@@ -24,7 +24,7 @@ from chronicle.metrics.roles import SCORES
 from chronicle.model import Role
 from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import PossibleRecord, may_be_log, sample, with_zeros, words_start
-from chronicle.readers.console.counting import Course, Plan
+from chronicle.readers.console.counting import Course, Plan, is_round
 from chronicle.readers.console.line_records import BOX, Gatherer, Record
 from chronicle.readers.console.line_shapes import Shapes
 from chronicle.readers.console.log import Line, text_of
@@ -50,7 +50,7 @@ _OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other program
 # What a log of a training mentions, and hardly any log of another program that counts and measures.
 _OF_TRAININGS = re.compile(
     r"(?<![a-z])(?:(?:pre)?train|epoch|episod|generation|gen\b|population|fitness|reward|agent|optimi[sz]er|adam|sgd"
-    r"|neural|network|layer|likelihood|logprob|learning.rate)",
+    r"|neural|network|layer|likelihood|logprob|learning.rate|qubit|ansatz)",
     re.IGNORECASE,
 )
 
@@ -118,7 +118,8 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     counters, stages = _counters(records)
     twofold = frozenset(key for key, occurrences in counters.items() if _is_twofold(occurrences))
     outer = _outer_counter(records, [*counters])
-    keys = frozenset(counters) - {outer.lower()}
+    in_rounds = {key_of(record.epoch) for record in training if record.epoch and outer}
+    keys = frozenset(in_rounds or {*counters} - {outer.lower()})
     plan = Plan(True, keys, phases=phases, outer=outer, twofold=twofold, stages=frozenset(stages))
     without_bars = replace(plan, counters=frozenset(key for key in keys if f"{PROGRESS}/" not in key))
     for tried in (plan, without_bars) if without_bars.counters != keys else (plan,):
@@ -201,21 +202,30 @@ def _n_values(occurrences: Iterable[Pair]) -> int:
 
 def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
     """The name whose whole numbers rise exactly where the best counter restarts, in lines that name no epoch:
-    a cycle, a round or a stage, whatever it is called. "" if there is none."""
-    if not counters or any(record.epoch for record in records):
+    a cycle, a round or a stage, whatever it is called. Where epochs alone count, a round that changes where
+    they restart, as they do in each of federated learning. "" if there is none."""
+    has_epochs = any(record.epoch for record in records)
+    if not all(map(is_round, counters)) if has_epochs else not counters:
         return ""
     inner, others = list[float](), dict[str, list[float]]()
     for record in records:
-        count = next((pair.value for _, pair in record.counters if key_of(pair) == counters[0]), None)
+        count = next((pair.value for _, pair in record.counters if key_of(pair) in counters[:1]), None)
+        if has_epochs:
+            count = record.epoch.value if record.epoch else None
         if count is not None:
             inner.append(count)
             for name, value in zip(record.shape, record.values, strict=True):
                 others.setdefault(name, []).append(value)
     restarts = np.diff(inner) < 0
-    for name, values in others.items() if restarts.sum() >= _FEWEST_RESTARTS else ():
+    n_restarts = np.count_nonzero(restarts)
+    for name, values in others.items() if n_restarts >= _FEWEST_RESTARTS else ():
         if len(values) == len(inner) and is_whole(np.array(values)).all() and not is_known(name):
             steps = np.diff(values)
-            if (steps[restarts] > 0).all() and (steps[~restarts] == 0).all():
+            n_rises = np.count_nonzero(steps[restarts] > 0)
+            rises = n_rises == n_restarts
+            if has_epochs:  # which restart in another launch, too, and stay the same for another client
+                rises = is_round(name) and 2 * n_rises > n_restarts and not (np.diff(inner) == 0).any()
+            if rises and (steps[~restarts] == 0).all():
                 return name
     return ""
 
@@ -253,8 +263,9 @@ def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
 
 def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> bool:
     """Whether a counter is that of another stage: never beside the others, and in few stretches, as `step
-    25/405` of the fine-tuning that follows a pre-training with `iter 25`."""
-    keys = ({key_of(pair) for _, pair in record.counters} for record in records if record.is_training)
+    25/405` of the fine-tuning that follows a pre-training with `iter 25`. An evaluation is no stage."""
+    of_stages = (record for record in records if record.is_training and not record.evaluation)
+    keys = ({key_of(pair) for _, pair in record.counters} for record in of_stages)
     counted = [(key in own, not own.isdisjoint(others)) for own in keys]
     own_turns = [ours for ours, theirs in counted if ours or theirs]
     n_stretches = sum(later and not before for before, later in pairwise([False, *own_turns]))

@@ -115,8 +115,8 @@ class Table:
         cells = cells if len(cells) <= len(names) else _BLANK_BEFORE_UNIT.sub("", text).split()
         cells = cells[len(cells) > len(names) and cells[0] == "#" :]
         if names == _OF_DEEPXDE and len(cells) > len(names):
-            self._header = Header(_names_of_deepxde(cells), words)
-        if len(cells) == len(words) and not _BORDERS.search(text):
+            self._header = Header(_names_of_deepxde(cells))
+        elif len(cells) == len(words) and not _BORDERS.search(text):
             self._header = Header(words, words)
         return cells
 

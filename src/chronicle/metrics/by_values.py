@@ -1,0 +1,88 @@
+"""What the values of a log tell of metrics whose names decide nothing: shares sum to one, parts to a total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from chronicle.metrics import aliases
+from chronicle.metrics.arithmetic import any_numbers, are_counts, is_retold, parts_of, shares
+from chronicle.metrics.names import is_error, names_a_loss, plain, role_of, words_of
+from chronicle.model import Role, Series
+
+Log = Mapping[str, Series]  # by name
+_A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
+_MOST_NAMED = 4  # names that a reason lists
+
+
+class ByValues(NamedTuple):
+    """The role of a series that its values tell, and why."""
+
+    role: Role
+    why: str
+
+
+@any_numbers
+def by_values(series: Log) -> dict[str, ByValues]:
+    """What the values of a log tell of names that decide nothing: shares sum to one, parts to a total; and
+    a bare loss may be that of the training and that of the evaluation in turn."""
+    open_names, totals = _undecided(tuple(series))
+    undecided = {name: series[name] for name in open_names}
+    decided: dict[str, ByValues] = {}
+    for family in shares({name: metric for name, metric in undecided.items() if role_of(name) is Role.OTHER}):
+        listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
+        why = f"lies in [0, 1] and sums to one with {listed}"
+        decided |= {name: ByValues(Role.RATIO, why) for name in family}
+    in_phases = [n for n in series if plain(n) in aliases.OF_TRAINING | aliases.OF_EVALUATION]
+    if all(are_counts(series[name].values) for name in in_phases):
+        decided |= dict.fromkeys(in_phases, ByValues(Role.OTHER, "counts something, in whole numbers"))
+    if not totals:
+        return decided
+    phases = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
+    of_phases = {f"{phase} {plain(bare)}" for bare in totals for phase in phases[0] | phases[1]}
+    beside = (name for name in series if plain(name) in of_phases)
+    by_plain = {plain(name): name for name in sorted(beside, key=lambda n: len(series[n]))}
+    for bare in totals:
+        of_both = [next((n for p in ps if (n := by_plain.get(f"{p} {plain(bare)}"))), "") for ps in phases]
+        if all(of_both) and is_retold(series[bare], [series[name] for name in of_both]):
+            decided[bare] = ByValues(Role.OTHER, f"tells again what {' and '.join(of_both)} tell")
+    known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
+    for total in totals:
+        candidates = {n: metric for n, metric in (undecided | known).items() if n not in decided}
+        if "total" in plain(total).split():  # of which a bare `loss` may be a part
+            candidates |= {n: series[n] for n in totals if n != total and "total" not in plain(n).split()}
+        if unnamed := role_of(total) is Role.OTHER:
+            candidates = {n: metric for n, metric in candidates.items() if names_a_loss(n)}
+        weights = parts_of(series[total], candidates)
+        mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not (known or unnamed)
+        why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
+        role = Role.DATASET_LOSS if mean else Role.PART_LOSS
+        free = undecided.keys() | {*totals}
+        fits = (n for n in weights if n in free and (role is Role.PART_LOSS or role_of(n) is Role.LOSS))
+        decided |= dict.fromkeys(fits, ByValues(role, why))
+        if unnamed:
+            named = (n for n in series if n not in decided and role_of(n) in (Role.LOSS, Role.PART_LOSS))
+            decided |= _bare_total(series[total], [*named], why if weights else "")
+    return decided
+
+
+def _bare_total(total: Series, others: Sequence[str], why: str) -> dict[str, ByValues]:
+    """A bare `total` as the loss if it is the sum of losses, for which ``why`` is the equation, or else if it
+    counts nothing and stands beside ``others`` that are called losses: they are parts of it then."""
+    if why or not others or not (total.values % 1 > 0).any():
+        return {total.metric: ByValues(Role.LOSS, why)} if why else {}
+    why = f"is called a total beside {', '.join(others[:_MOST_NAMED])}"
+    return {total.metric: ByValues(Role.LOSS, why)} | dict.fromkeys(others, ByValues(Role.PART_LOSS, why))
+
+
+@lru_cache(maxsize=16)
+def _undecided(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names that decide nothing, and those that say that they are the whole loss, or else a whole."""
+    roles = {name: role_of(name) for name in names}
+    losses = [n for n, role in roles.items() if role is Role.LOSS and not is_error(n)]
+    totals = tuple(name for name in losses if not words_of(plain(name)))
+    in_part = set(losses) - set(totals)
+    unknown = [name for name, role in roles.items() if role is Role.OTHER or name in in_part]
+    return tuple(unknown), totals or tuple(name for name in unknown if plain(name) in ("total", "sum"))
