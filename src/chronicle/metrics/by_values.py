@@ -1,5 +1,4 @@
-"""What the values of a log tell of metrics whose names decide nothing: shares sum to one, parts to a total.
-"""
+"""What the values of a log tell of metrics whose names decide nothing: shares that sum to one, and parts."""
 
 from __future__ import annotations
 
