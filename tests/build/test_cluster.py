@@ -27,9 +27,10 @@ def cluster() -> Iterator[LocalCluster]:
 
     A worker may take as long as it takes to begin: by default the cluster goes without one that has not come
     back within 15 s, on a busy machine without all of them, and then waits for ever. A worker has one item at
-    a time: one that only waited behind what kills would be given up with it, or not, as they are timed.
+    a time: one that only waited behind what kills would be given up with it, or not, as they are timed. Any
+    free port serves its status: on the default one another cluster may listen.
     """
-    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     settings = {
         "distributed.scheduler.allowed-failures": 1,
         "distributed.scheduler.worker-saturation": 1.0,
