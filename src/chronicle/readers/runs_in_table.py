@@ -378,8 +378,8 @@ def _joined(texts: Sequence[Column], n_rows: int) -> Column:
 def by_phase(columns: Columns) -> dict[str, Column]:
     """The columns, what was measured in an evaluation in columns of its own; all as they are where no column
     of text names phases. A word that names none, as damage makes them, is kept as a phase of its own."""
-    told = ((name, _phases_in(name, column)) for name, column in columns.items())
-    name, phases = next((pair for pair in told if pair[1]), ("", []))
+    by_column = ((name, _phases_in(name, column)) for name, column in columns.items())
+    name, phases = next((pair for pair in by_column if pair[1]), ("", []))
     if not phases:
         return _by_keys(columns)
     others, words = {key: column for key, column in columns.items() if key != name}, np.array(phases)
