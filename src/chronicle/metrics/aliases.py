@@ -95,7 +95,8 @@ COMPONENTS = word_set("""
     fm regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
     rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp wave waveform mag
     magnitude spec spectral diffusion rl act actor alpha reward td qf qf1 qf2 bellman curiosity surrogate pde
-    ode bc bcs ic ics residual residuals collocation vb vlb q0 q1 q2 q3 q4 vicreg scaled encoder decoder
+    ode bc bcs ic ics residual residuals collocation latent vb vlb q0 q1 q2 q3 q4 vicreg scaled encoder
+    decoder
 """)
 # Those of them that tell how far from its target the output is.
 DISTANCES = word_set("""
@@ -113,8 +114,8 @@ BESIDE_PLAYERS = word_set("a b x y err error")  # in names that do not speak of 
 STANDING = GENERATORS | {"ce", "bce"}  # parts that stand for a total even beside a perplexity or an error
 # Words beside "loss" that name no part: the whole loss, averaged or spelled out.
 TOTALS = word_set("""
-    all average avg mean total overall combined global sum train training step epoch iter iteration batch ema
-    smoothed running raw reduced lm language model token text vs tokens samples steps time final last
+    all average avg mean total tot overall combined global sum train training step epoch iter iteration batch
+    ema smoothed running raw reduced lm language model token text vs tokens samples steps time final last
     interval window local rank so far main current cur tr trn trl nats bits per dim neg negative s binary
     multi metrics
 """)

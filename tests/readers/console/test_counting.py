@@ -312,3 +312,62 @@ def test_the_energy_of_an_ansatz_is_what_is_made_small(tmp_path: Path) -> None:
     (attempt,) = attempts(tmp_path, text + "Ground state energy: -1.171875 Hartree\n")
     assert points(attempt, "Energy") == [(10 * n, -1 - n / 64) for n in range(12)]
     assert judged_loss(assign(attempt.series).values()).metric == "Energy"
+
+
+def test_the_bar_that_stands_at_its_end_in_each_epoch_counts_nothing(tmp_path: Path) -> None:
+    text = ""
+    for model in range(2):
+        for epoch in range(1, 11):
+            text += f"  Finished data set 0. Progress: 1/1\nEpoch {epoch}/10. Avg loss: {9 / epoch:.4f}\n"
+        text += f"Finished model {model} Progress: {model + 1}/9\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "Avg loss")[:3] == [(1, 9.0), (2, 4.5), (3, 3.0)]
+    assert attempt.axis == "epoch"
+
+
+def test_epochs_of_jobs_that_are_counted_above_them_count_steps(tmp_path: Path) -> None:
+    text = ""
+    for job in range(1, 11):
+        text += f"job {job}/45 | neurons=20 | part={job}/10 | seed=5300{job}\n"
+        text += "".join(f"N=20 epoch={e}/60 loss={9 / (e + 1):.3e} elapsed=1s\n" for e in range(0, 61, 10))
+    assert {*attempts(tmp_path, text)[0].series["loss"].steps.tolist()} == set(range(0, 61, 10))
+
+
+def test_a_count_may_be_padded_to_the_width_of_its_end(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(4):
+        for step in range(100, 700, 100):
+            text += f"  epoch  {epoch}  step  {step:5}/   639  loss={9 / (epoch + step):.5f}  2.0s\n"
+        text += f"Epoch  {epoch}  loss={9 / (epoch + 300):.5f}  (12.9 s)\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert attempt.series["loss"].steps.tolist()[:8] == [100, 200, 300, 400, 500, 600, 739, 839]
+    assert len(attempt.series["Epoch/loss"]) == 4
+
+
+def test_the_mean_of_an_epoch_between_steps_like_those_of_nanogpt_is_read(tmp_path: Path) -> None:
+    text = ""
+    for step in range(50, 1000, 50):
+        text += f"  step {step:5} | loss {9 / step:.4f} | lr 3.00e-04\n"
+        if step % 150 == 0:
+            text += f"Epoch {step // 150:3} | train_loss {9 / step:.4f} | val_loss {8 / step:.4f} *\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert attempt.series["val_loss"].steps.tolist() == list(range(150, 1000, 150))
+    assert len(attempt.series["loss"]) == 19
+
+
+def test_a_bar_that_lags_behind_the_line_it_repeats_tells_nothing_new(tmp_path: Path) -> None:
+    text = ""
+    for step in range(1, 20):
+        text += f"[rank0] epoch=1/3 iter={step}/90 global_step={step} loss={9 / step:.6f} data_wait_s=0.001\n"
+        text += f"\r  8%|8   | {step - 1}/90 [06:22<52:06,  6.01s/it, loss={9 / step:.4f}]\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert [step for step, _ in points(attempt, "loss")] == list(range(1, 20))
+
+
+def test_epochs_without_improvement_are_no_progress(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(1, 15):
+        mark = "*best*" if epoch % 3 else f"(no improve {epoch // 3}/4)"
+        text += f"[stage B] epoch {epoch}/40 | loss {9 / epoch:.4f} | grip_acc 0.6 {mark} | 52s\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "loss") == [(e, round(9 / e, 4)) for e in range(1, 15)]

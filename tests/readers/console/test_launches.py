@@ -254,3 +254,25 @@ def test_how_long_nothing_was_learned_is_no_step(tmp_path: Path) -> None:
     )
     (attempt,) = read(log(tmp_path, rows))
     assert (attempt.axis, steps([attempt], "Train Loss")) == ("epoch", {"train.log": (40, 1, 40)})
+
+
+def test_epochs_that_are_headings_begin_the_launch_that_was_announced(tmp_path: Path) -> None:
+    text = "===== Training Start =====\nBatch Size: 64, LR: 0.001, Epochs: 9\n\nEpoch 1/9\n"
+    for first in (4.5, 3.5):
+        text += "===== Training Start =====\nBatch Size: 64, LR: 0.001, Epochs: 9\n\n"
+        for epoch in range(1, 10):
+            text += f"Epoch {epoch}/9\n  Train Loss: {first - epoch / 8}  Acc: 0.5\n  Val Loss: 3.5\n\n"
+    launches = read(log(tmp_path, text))
+    losses = [attempt.series["Train Loss"] for attempt in launches]
+    assert [series.steps.tolist() for series in losses] == [list(range(1, 10))] * 2
+    assert [series.values[0] for series in losses] == [4.375, 3.375]
+
+
+def test_bars_towards_another_end_are_one_stage_as_long_as_the_end_stays(tmp_path: Path) -> None:
+    text = ""
+    for end, n_epochs in ((223, 3), (445, 5)):
+        for epoch in range(n_epochs):
+            for n in range(0, end, 20):
+                text += f"Epoch {epoch} [{n}/{end}] Loss: {9 / (n + end * epoch + 9):.4f} (Cls: 0.5)\n"
+    launches = read(log(tmp_path, text))
+    assert [len(attempt.series["Loss"]) for attempt in launches] == [36, 115]

@@ -119,7 +119,7 @@ def plain(data: bytes) -> bytes:
     """The text without colours, in which every line ends with ``\\n`` or a lone ``\\r``. One that was torn by
     zeros is empty."""
     if b"\0\0" in data:
-        data = _LINE.sub(lambda line: b"" if is_torn(line[0]) else line[0], data)
+        data = _LINE.sub(lambda line: b"" if is_torn(line[0]) else line[0].strip(b"\0"), data)
     if b"\x1b" in data:
         data = _ESCAPE.sub(b"", _CURSOR_MOVE.sub(b"\r", data))
     if b"^[[" in data:

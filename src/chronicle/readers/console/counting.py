@@ -142,8 +142,8 @@ class Course:
     def begins_stage(self, record: Record) -> bool:
         """Whether a record is of another stage, which has a counter of its own."""
         own = {key_of(pair) for _, pair in record.counters} & self._plan.counters
-        current = self.counter.lower()
-        if not (own and current) or current in own or not self._plan.stages & {current, *own}:
+        current = key_of(self._count)
+        if not (own and self.counter) or current in own or not self._plan.stages & {current, *own}:
             return False
         self._rank = _NO_RANK
         return True
@@ -319,7 +319,8 @@ class Repeats:
         """The values without those that a line with other names has just told of the same step and count,
         rounded or not: `batch 3, loss: 2.5000` above `loss: 2.49999; part: 0.1`."""
         names, step_before, count_before, known = self._measured
-        count = record.counters[0][1].value if record.counters else count_before
+        counts_on = record.counters and record.counters[0][1].name != PROGRESS  # a bar may lag behind
+        count = record.counters[0][1].value if counts_on else count_before
         self._measured = record.shape, step, count, values
         if (step, count) != (step_before, count_before) or record.shape == names:
             return values

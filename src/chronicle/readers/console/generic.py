@@ -179,7 +179,8 @@ class LogReader:
         may_begin = begun or other_trial or other_stage
         before = course.position
         step, counts = (self._row, False) if by_row else course.step(record)
-        if not (may_begin or self._resumed) or not (counts or by_row):
+        names_epoch = record.epoch is not None and course.counter == record.epoch.name  # perhaps as a heading
+        if not (may_begin or self._resumed) or not (counts or by_row or names_epoch):
             return step, counts
         trial = {"trial": named} if named else {}
         if self._resumed:

@@ -377,7 +377,8 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         LineFormat("nanogpt",
             MARKS=(
                 rb"iter (?<=\biter )\d+: loss [-\dni]\S{0,30}, time ",
-                rb"step (?<=\bstep )(?:\d+: train loss [-\dni]| *\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni])",
+                rb"step (?<=\bstep )(?:\d+: train loss [-\dni]"
+                rb"| *\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni][^\n]{1,200}(?:\bms\b|\dms\b|\btok|norm))",
                 rb"(?m)^\d+ (?:val|train) -?\d+\.\d+$|^\d+ \| loss [-\dni]\S{0,30} \| lr \d",
             ),
             line=re.compile(

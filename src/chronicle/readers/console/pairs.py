@@ -34,7 +34,7 @@ _NO_COUNT = word_set("""
     accum accumulation best checkpoint every final first grad gradient inner last log max min n next num
     patience per ppo save saved total until warmup
 """)
-_PATIENCE = {"counter", "improvement", "patience", "stopping"}  # words of early stopping
+_PATIENCE = {"counter", "improve", "improvement", "patience", "stopping"}  # words of early stopping
 _IN_BRACKETS = re.compile(r"\(\w*\)$")
 
 
@@ -361,7 +361,8 @@ _PAIR = re.compile(
       (?:["']?\s*(?:=>|[:=])\s* | [ ]{{0,2}}\[\s{{0,8}}(?=\d) | [ ]?(?=\d) | [ ]+\|[ ]+(?=[-+.\d])
         | (?<=epoch)[ ]\#(?=\d) | \s+(?=[-+.\d]|(?:nan|inf)\b) )
     )? (?:["'] | [(\[][ ]{{0,8}} )?
-    (?P<value> {_NUMBER} ) (?-i:(?P<unit>[KMB])(?=[\s,;|)]|$))? (?: (?:\s?/\s?|\ of\ )(?P<of>\d{{1,18}}) )?
+    (?P<value> {_NUMBER} ) (?-i:(?P<unit>[KMB])(?=[\s,;|)]|$))?
+    (?: (?:\s?/\s{{0,8}}|\ of\ )(?P<of>\d{{1,18}}) )?
     (?: [ ]?(?:(?P<duration>(?-i:ms|us|µs|s|secs?|min|h)(?![\w/]))|{_UNIT})(?!\||(?<=/s)\ \d|(?<=sec)\ \d) )?
     (?= [\s,;|)\]}}"'>] | ={{2}} | :(?!\d) | $ | \.(?:\s|$) | \({_NUMBER}\) )
     (?! \s+days?\b | \s\d\d:\d\d)""",

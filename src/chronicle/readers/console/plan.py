@@ -159,13 +159,13 @@ def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[st
             epochs.setdefault(key, []).append(epoch)
             n_training[key] += record.is_training
     bars, still_bars = _bars_of_training(records)
-    only_epochs = {r.epoch.value for r in records if r.epoch and r.is_training and not r.counters}
+    only_epochs = [r.epoch for r in records if r.epoch and r.is_training and not r.counters]
     known = [
         key
         for key in sorted(occurrences, key=ranks.__getitem__)
         if _counts(ranks[key], occurrences[key], epochs[key])
         and (key in bars - still_bars or not (bars or only_epochs) or f"{PROGRESS}/" not in key)
-        and (n_training[key] or 2 * len(occurrences[key]) >= len(only_epochs))
+        and (n_training[key] or 2 * _n_changes(occurrences[key]) >= _n_changes(only_epochs))
     ]
     of_training = [key for key in known if not names_an_evaluation(key)]
     if of_training or any(record.epoch for record in records):
@@ -193,6 +193,11 @@ def _counts(rank: int, occurrences: Sequence[Pair], epochs: Sequence[float]) -> 
     if pairs.axis_of(rank) != "step":
         return bool(_RECORDS_A_RESTART * n_falls <= len(values))
     return bool(n_falls <= 2 * n_rises + 1) or _is_twofold(occurrences)
+
+
+def _n_changes(occurrences: Iterable[Pair]) -> int:
+    """How often a counter moves on: the `Progress: 1/1` of each epoch does not."""
+    return sum(before.value != later.value for before, later in pairwise(occurrences))
 
 
 def _n_values(occurrences: Iterable[Pair]) -> int:
