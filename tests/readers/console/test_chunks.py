@@ -224,3 +224,21 @@ def test_of_a_text_of_very_many_shapes_the_most_frequent_are_looked_at(
     assert not plan._may_train([*hashes, *epochs])
     assert looked_at[0] == "epoch 0 loss 2.0"
     assert len(looked_at) == 500
+
+
+def test_a_logged_line_behind_the_blanks_of_a_bar_is_a_line_of_its_own(tmp_path: Path) -> None:
+    """A bar wipes out a longer one with blanks; a logger that writes to the same file goes on behind them."""
+    bars = "".join(
+        f"\rSteps:  {n}%|#  | {n}/100 [00:01<00:02, 9.00it/s{before}]"
+        f"\rSteps:  {n}%|#  | {n}/100 [00:01<00:02, 9.00it/s, loss={loss}]  "
+        + (f"01/02/2026 10:00:0{n % 10} - INFO - eval_loss: {loss}5\n" if n % 5 == 0 else "")
+        for n, before, loss in (
+            (n, f", loss={(101 - n) / 50:.3g}" if n > 1 else "", f"{(100 - n) / 50:.3g}")
+            for n in range(1, 41)
+        )
+    )
+    (tmp_path / "train.log").write_text(bars)
+    (attempt,) = read(tmp_path / "train.log")
+    loss = attempt.series["loss"]
+    assert loss.steps.tolist() == [*range(1, 41)]
+    assert loss.values.tolist() == [float(f"{(100 - n) / 50:.3g}") for n in range(1, 41)]

@@ -40,8 +40,12 @@ _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\
 _TYPED = re.compile(rb"(?:\^\[\[[A-D])+")  # keys that were pressed while a terminal showed the log
 _LINE = re.compile(rb"[^\r\n]+")
 _CURSOR_MOVE = re.compile(rb"\x1b\[\d*[ABEF](?=[^\r\n])")  # to another line, by several progress bars
-# A progress bar after which another line begins without a line end, as both are written to one file.
-_BAR_BEFORE_LINE = re.compile(rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])(?=[^\s\],|)])")
+# A progress bar after which another line begins without a line end, as both are written to one file. Blanks
+# that wipe out a longer bar may stand between them if that line begins with a clock or a level.
+_BAR_BEFORE_LINE = re.compile(
+    rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])"
+    rb"(?=[^\s\],|)]| +(?:\[?\d{2,4}[-/:]\d\d[-/:]\d\d|[\[(]?(?:INFO|WARN|DEBUG|ERROR)|[IWEF]\d{4} \d))"
+)
 
 
 @dataclass(frozen=True, eq=False)
