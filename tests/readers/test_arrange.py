@@ -108,3 +108,27 @@ def test_episodes_stand_at_the_steps_of_the_log_in_their_folder(tmp_path: Path) 
         "episode length": ([4192, 4384, 5216], Role.OTHER),
         "elapsed (s)": ([4192, 4384, 5216], Role.OTHER),
     }
+
+
+def epochs_of_bars(first: int, end: int, total: int = 10) -> str:
+    """What `tqdm` leaves of a bar for each of these epochs, in which batches are counted from 1."""
+    line = "Epoch {}/9: {:3d}%|###| {}/{} [00:01<00:02, 5.00it/s, loss={:.4f}]\n"
+    batches = ((epoch, batch) for epoch in range(first, end) for batch in range(1, total + 1))
+    return "".join(
+        line.format(epoch, 100 * batch // total, batch, total, 3 - epoch / 5 - batch / 70)
+        for epoch, batch in batches
+    )
+
+
+def test_a_resumed_log_of_its_own_goes_on_where_its_epoch_is(tmp_path: Path) -> None:
+    """Each log counts the batches of an epoch anew: only the number of the epoch tells where it goes on."""
+    for n, (first, end) in enumerate([(1, 6), (4, 7), (7, 10)]):
+        (tmp_path / f"train-{n}.log").write_text(epochs_of_bars(first, end))
+    spans = [(int(a.series["loss"].steps[0]), int(a.series["loss"].steps[-1])) for a in read(tmp_path)]
+    assert spans == [(1, 50), (31, 60), (61, 90)]
+
+
+def test_epochs_of_another_length_are_not_placed(tmp_path: Path) -> None:
+    for n, (first, end, total) in enumerate([(1, 6, 10), (4, 7, 12)]):
+        (tmp_path / f"train-{n}.log").write_text(epochs_of_bars(first, end, total))
+    assert [int(a.series["loss"].steps[0]) for a in read(tmp_path)] == [1, 1]

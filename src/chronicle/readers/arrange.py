@@ -14,6 +14,7 @@ import numpy as np
 
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.arithmetic import any_numbers, median
+from chronicle.metrics.names import role_of
 from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Fault, Place, Role, Series, Steps
 from chronicle.readers.columns import LENGTH, REWARD
@@ -39,7 +40,36 @@ def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -
     attempts = [_on_one_counter(log) for log in _join_writers(_latest_states(_with_episodes(attempts)))]
     attempts = sorted(attempts, key=lambda log: natural(log.name))
     in_order = all(math.isfinite(started(log)) for log in attempts)
-    return sorted(attempts, key=started) if in_order else attempts
+    return _at_their_epochs(sorted(attempts, key=started) if in_order else attempts)
+
+
+def _at_their_epochs(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """The attempts, each resumed one that counts the batches of an epoch in a log of its own, and therefore
+    begins anew, at the steps that its epochs have in those before."""
+    begun, placed = dict[int, int](), list[Attempt]()  # the first step of each epoch
+    for log in attempts:
+        own = {} if any(log.sources == other.sources for other in placed[-1:]) else _epochs_begun(log)
+        of_epochs = ([*begun.values()], [*own.values()][1:])  # the first may begin in the middle
+        lengths = {int(n) for steps in of_epochs for n in np.diff(steps)}
+        if begun and own and min(own) > min(begun) and len(lengths) == 1:
+            first, length = begun[min(begun)], lengths.pop()
+            moved = length * (min(own) - min(begun))
+            if 0 <= own[min(own)] - first < length and min(own) <= max(begun) + 1:
+                series = {name: replace(s, steps=s.steps + moved) for name, s in log.series.items()}
+                log, own = replace(log, series=series), {n: step + moved for n, step in own.items()}
+        begun = dict(sorted({**own, **begun}.items()))
+        placed.append(log)
+    return placed
+
+
+def _epochs_begun(log: Attempt) -> dict[int, int]:
+    """The first step of each epoch of a log that tells its whole epochs in order beside its steps."""
+    epochs = next((s for name, s in log.series.items() if role_of(name) is Role.EPOCH and len(s)), None)
+    if log.axis != "step" or epochs is None or (epochs.values % 1 != 0).any():
+        return {}
+    numbers, first = np.unique(epochs.values, return_index=True)
+    whole = dict(zip(numbers.astype(int).tolist(), epochs.steps[first].tolist(), strict=True))
+    return whole if np.ptp(numbers) == len(numbers) - 1 and (np.diff(epochs.steps[first]) > 0).all() else {}
 
 
 def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
