@@ -256,6 +256,8 @@ my_loss: loss, lr: learning-rate
 loss: loss, my_loss: part-loss
 train/box_loss: loss, train/cls_loss: part-loss, val/box_loss: validation-loss, lr/pg0: learning-rate
 grad_norm: grad-norm, grad_norm/layers.0.weight: other
+loss: loss, grad: grad-norm, lr: learning-rate
+loss: loss, Grad: other, grad_norm: grad-norm
 critic_loss: part-loss, gen_loss: loss
 critic_loss: loss, lr: learning-rate
 Gen Loss: loss, Disc Loss: part-loss

@@ -114,6 +114,9 @@ def _by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> di
     won = {name: name.replace("losses", "wins").replace("loss rate", "win rate") for name in logged}
     of_games = {name for name in logged if won[name] != name and won[name] in logged}  # `losses`: lost games
     roles = {n: Role.OTHER if plain(n) in of_games else role_of(n) for n in stands_for.values()}
+    if Role.GRAD_NORM not in roles.values():
+        bare = (n for n in _named(roles, Role.OTHER, but=known) if plain(n) in ("grad", "grads", "gradient"))
+        roles |= dict.fromkeys(bare, Role.GRAD_NORM)
     errors = _errors(_phases(roles | known), known)
     roles = _totals(_objectives(_losses(errors, known), known) | known, Role.GRAD_NORM, Role.OTHER)
     return {name: roles[first] for name, first in stands_for.items()}
