@@ -44,7 +44,8 @@ def leaves(name: str, value: Any, joint: str, depth: int = 0) -> Iterator[tuple[
 def config_facts(config: Mapping[str, Any]) -> dict[str, Scalar]:
     """`config/<name>` of every hyperparameter, names joined with "/"; the first 1,000."""
     flat = dict(islice(leaves("", config, "/"), MAX_ENTRIES))
-    named = {_CANONICAL[key]: value for key, value in flat.items() if key in _CANONICAL}
+    plain = {key.lower().replace(" ", "_"): value for key, value in flat.items()}
+    named = {_CANONICAL[key]: value for key, value in plain.items() if key in _CANONICAL}
     return named | {f"config/{key}": value for key, value in flat.items()}
 
 

@@ -79,7 +79,7 @@ _WITH_SETTINGS = re.compile(
 # `'cuda': True`, `model='resnet'`
 _TEXT_AS_VALUE = re.compile(r"[:=] ?(?:(?:True|False|None)\b|[\"'](?!-?(?:nan|inf)\b)[A-Za-z_./])")
 _FEWEST_TEXTS = 2
-_A_SETTING = re.compile(r"\W*(?:\w+[ _])?\w+\s*[:=]\s*\d+\W*")  # `seed: 42`
+_A_SETTING = re.compile(r"\W*(?:\w+[ _])?\w+[\"']?\s*[:=]\s*\d+\W*")  # `seed: 42`, `"seed": 42,`
 
 
 def _words_of(named: Sequence[Pair], text: str) -> Words:

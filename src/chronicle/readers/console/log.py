@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.console import chunks, machine
-from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, split, time_in
+from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, split, time_in, words_start
 from chronicle.readers.console.pairs import scalar
+from chronicle.readers.console.text_tables import listed_settings
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.read_on import opened
-from chronicle.readers.text import clean, json_or_none
+from chronicle.readers.text import Head, clean, json_or_none
 
 Column = tuple["array[float]", "array[int]"]  # values, and the rows in which they stand
 
@@ -223,6 +224,8 @@ class Log:
         self._faults = dict[str, Fault]()  # by what could not be used
         self._not_numbers = dict[str, tuple[int, int]]()  # the first line of a field, how many there are
         self._leading_ranks: dict[frozenset[str], tuple[str, deque[int]]] = {}
+        lines = map(text_of, chunks.sample(Head.of(path)).split(b"\n"))
+        self.add_settings(listed_settings(line[words_start(line)[1] :] for line in lines))
 
     def chunks(self) -> Iterator[Chunk]:
         """The log in chunks. A last line without an end counts as whole if earlier lines have the same words,

@@ -2,18 +2,23 @@
 
 epoch  train_loss  valid_loss  time        |           |    loss  ||    acc  |
 0      1.2005      1.1001      00:32       |     12/40 |  0.6931  ||  0.503  |
+
+`listed_settings` reads those of two columns, names and values, with which many logs begin.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from itertools import chain
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple
 
+from chronicle.metrics.names import role_of
+from chronicle.model import Role
 from chronicle.readers.columns import number
-from chronicle.readers.console.pairs import Pair, counts
+from chronicle.readers.console.pairs import Pair, counts, is_judged, pairs
+from chronicle.readers.hyperparameters import scalar
 from chronicle.readers.step_axis import step_rank
 
 _BORDERS = re.compile(r"[|│┃║]")
@@ -227,3 +232,76 @@ class Groups(NamedTuple):
             begun = not row or any(pair.value for pair in row if counts(pair))
             row += own if begun or any(pair.value for pair in own) else []
         return row if any(map(counts, row)) else []
+
+
+_LISTED = re.compile(
+    r"""["']?(?!nohup:|self\.|SLURM_)(?P<name>[A-Za-z_][\w./-]{0,60}(?:\ [\w./-]{1,30}){0,4}?)["']?
+    (?: \s*(?:[:=]|=>|[|│┃║]|\ \.{3,})\s* | (?P<gap>\s{2,}) )
+    ["']?(?P<value>(?![A-Za-z_][\w.]*\()[^\s|"'<:=\[{][^|]*?)?["']?""",
+    re.VERBOSE,
+)  # a value that calls a function is a line of source code
+_FRAMES, _SIDES = " \t|│┃║,;•*>-", ("|", "│", "┃", "║")
+_OPEN, _CLOSED = re.compile(r"[(\[{]"), re.compile(r"[)\]}]")
+_NEXT_SETTING = re.compile(r",\s+(?=[A-Za-z_][\w. -]{0,40}?\s*[:=])")
+_HEADED = re.compile(r"[\w.]+(?:\s?=\s?|:\s)\S+")  # the setting in `Overriding: seed = 7`
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
+_MOMENT = re.compile(
+    r"\d\d:\d\d:\d\d|\b20\d\d[-_/]?[01]\d[-_/]?[0-3]\d(?!\d)"
+)  # no setting: each launch has another
+_NO_VALUES = (None, "None", "Value")
+_FEWEST_LISTED, _MOST_LISTED, _MOST_WORDS, _LONGEST = 3, 500, 5, 1000
+
+
+def listed_settings(lines: Iterable[str]) -> dict[str, Any]:
+    """The settings that a log lists before its first measurement, three or more on end, mostly one a line
+    (``seed: 7``, ``| seed | 7 |``, ``"seed": 7,``), with rules, blank lines and headings between them. What
+    is told again with another value is none."""
+    found, again, run = dict[str, Any](), set[str](), list[tuple[str, str]]()
+    for line in (*islice(lines, _MOST_LISTED), "the end"):
+        text = line[:_LONGEST].strip()
+        words = _without_brackets(text.strip(_FRAMES))
+        listed = _listed(words, framed=text.startswith(_SIDES))
+        n_told, is_measured = _measured(words)
+        if listed is not None and not is_measured:
+            run += listed
+        elif is_measured or re.search(r"\w", words):
+            in_block = is_measured and n_told == 1  # of measurements, each in a line of its own
+            for name, text in run if len(run) >= _FEWEST_LISTED and not in_block else ():
+                value = scalar(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
+                if value not in _NO_VALUES and found.setdefault(name, value) != value:
+                    again.add(name)
+            run = []
+            if is_measured:
+                break
+    return {name: value for name, value in found.items() if name not in again}
+
+
+def _listed(words: str, *, framed: bool) -> list[tuple[str, str]] | None:
+    """The names and values in a line that holds nothing else; None where it does."""
+    named = list[tuple[str, str]]()
+    for match in map(_LISTED.fullmatch, _NEXT_SETTING.split(words)):
+        value = (match["value"] or "") if match else ""
+        if _HEADED.fullmatch(value):
+            match = _LISTED.fullmatch(value)
+            value = (match["value"] or "") if match else ""
+        if match is None or (match["gap"] and not framed) or "=" in value or len(value.split()) > _MOST_WORDS:
+            return None
+        if value and _without_brackets(value) == value and not _MOMENT.search(value):
+            named.append((match["name"], value))
+    return named
+
+
+def _without_brackets(words: str) -> str:
+    """The words without a bracket at either end that belongs to one in another line."""
+    excess = len(_CLOSED.findall(words)) - len(_OPEN.findall(words))
+    while excess > 0 and _CLOSED.match(words[-1:]):
+        words, excess = words[:-1].rstrip(_FRAMES), excess - 1
+    while excess < 0 and _OPEN.match(words[:1]):
+        words, excess = words[1:].lstrip(_FRAMES), excess + 1
+    return words
+
+
+def _measured(words: str) -> tuple[int, bool]:
+    """How many numbers have a name in a line, and whether one of them is a result."""
+    told = [pair.name for pair in pairs(words)]
+    return len(told), any(is_judged(n) and role_of(n) is not Role.LEARNING_RATE for n in told)
