@@ -31,6 +31,7 @@ ENVIRONMENTS = {
     "neptune": ("numpy", "neptune neptune-scale"),
     "clearml": ("numpy", "clearml"),
     "aim": ("numpy", "aim"),
+    "styles": ("numpy rich tqdm loguru",),
     "keras": ("numpy", "tensorflow-cpu", "tensorboard"),
 }
 
@@ -129,10 +130,28 @@ _EPOCHS: dict[str, Any] = {
     "events": (),
 }
 
+
+def _style(function: str, roles: dict[str, str], **more: Any) -> Client:
+    """A console log that begins each launch with its configuration, by which a resume is seen."""
+    return Client("styles", function, ("rich", "tqdm", "loguru"), "printed", "styles", roles=roles, **more)
+
+
+_LOSSES = {"Train Loss": "loss", "Val Loss": "validation-loss"}
+_LOSS_LR = {"loss": "loss", "lr": "learning-rate"}
+_THREE = {**_LOSS_LR, "grad_norm": "grad-norm"}
+_IN_EPOCHS: dict[str, Any] = {
+    "joins": ({"kind": "rollback", "from": 12, "to": 11}, {"kind": "resume", "from": 18, "to": 19}),
+    "events": EVENTS[:0],
+}
+_ONE_FILE_FROM_1: dict[str, Any] = {"joins": _HF_JOINS[:1]}
+_IN_SAMPLES: dict[str, Any] = {
+    "joins": ({"kind": "rollback", "from": 3808, "to": 3200}, {"kind": "resume", "from": 5728, "to": 5760}),
+    "events": ({"pattern": "spike", "step": 1920}, {"pattern": "nan-inf", "step": 7520}),
+}
+_NO_FACTS: dict[str, Any] = {"facts": {}}
+
 CLIENTS = {
-    "plain-prints": _loop(
-        "torch", "plain_prints", "numpy", exact="printed", facts=_FEW, roles=_PRINTED, **_ONE_FILE
-    ),
+    "plain-prints": _loop("torch", "plain_prints", "numpy", exact="printed", facts=_FEW, roles=_PRINTED),
     "tqdm": _loop("torch", "tqdm_postfix", "tqdm", exact="printed", facts={}, roles=_PRINTED, **_ONE_FILE),
     "plain-jsonl": _loop("torch", "json_lines", "numpy", facts={}, **_ONE_FILE),
     "plain-csv": _loop("torch", "csv_writer", "numpy", facts={}, **_ONE_FILE),
@@ -199,4 +218,55 @@ CLIENTS = {
         "catboost", "catboost", exact="printed", roles={"learn/RMSE": "loss", "test/RMSE": "validation-loss"}
     ),
     "spacy": _tree("spacy", "spacy", events=(), roles={}),
+    "style-pipes": _style(
+        "pipes",
+        {"loss": "loss", "norm": "grad-norm", "lr": "learning-rate", "val loss": "validation-loss"},
+        **_ONE_FILE,
+    ),
+    "style-iters": _style("iters", {"loss": "loss"}),
+    "style-epochs-of-steps": _style("epochs_of_steps", {"Loss": "loss"}, **_NO_FACTS, **_ONE_FILE_FROM_1),
+    "style-examples": _style("examples", {"Loss": "loss"}, **_IN_SAMPLES),
+    "style-meters": _style("meters", {"Loss": "loss"}, **_NO_FACTS, **_ONE_FILE_FROM_1),
+    "style-epoch-lines": _style("epoch_lines", {**_LOSSES}, **_IN_EPOCHS),
+    "style-epoch-blocks": _style(
+        "epoch_blocks", {**_LOSSES}, **_NO_FACTS, **{**_IN_EPOCHS, "joins": _IN_EPOCHS["joins"][:1]}
+    ),
+    "style-logging": _style("with_logging", {**_THREE, "val_loss": "validation-loss"}),
+    "style-dicts": _style("dicts", {**_THREE, "val_loss": "validation-loss"}),
+    "style-structured": _style("json_lines", {**_THREE, "val_loss": "validation-loss"}),
+    "style-loguru": _style("loguru", {**_LOSS_LR, "val_loss": "validation-loss"}),
+    "style-rich-log": _style("rich_log", _THREE),
+    "style-rich-table": _style("rich_table", _LOSSES, **_NO_FACTS, **_IN_EPOCHS),
+    "style-columns": _style(
+        "columns",
+        {"Loss": "loss", "LR": "learning-rate", "GradNorm": "grad-norm"},
+        **_NO_FACTS,
+        **_ONE_FILE,
+    ),
+    "style-bars": _style("bars", _LOSS_LR, **_NO_FACTS, joins=_HF_JOINS),
+    "style-no-trainer": _style(
+        "no_trainer", {"step_loss": "loss", "lr": "learning-rate"}, **_NO_FACTS, joins=_HF_JOINS
+    ),
+    "style-absl": _style(
+        "absl",
+        {
+            "loss": "loss",
+            "learning_rate": "learning-rate",
+            "grad_norm": "grad-norm",
+            "eval/loss": "validation-loss",
+        },
+    ),
+    "style-boxes": _style("boxes", {"loss": "loss", "grad": "grad-norm", "lr": "learning-rate"}, **_ONE_FILE),
+    "style-curly": _style(
+        "curly",
+        {"train_loss": "loss", "val_loss": "validation-loss"},
+        **{
+            **_IN_EPOCHS,
+            "joins": ({"kind": "rollback", "from": 11, "to": 10},),
+        },
+    ),
+    "style-f-equals": _style(
+        "f_equals",
+        {"loss": "loss", "lr": "learning-rate", "norm": "grad-norm", "val_loss": "validation-loss"},
+    ),
 }
