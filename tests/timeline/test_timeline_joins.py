@@ -206,3 +206,17 @@ def test_a_renamed_metric_does_not_break_the_course():
     timeline = stitch([log("a", UP), Attempt("b", ("b",), after.series)])
     assert joins(timeline) == [("resume", "a", "b", 999, 1000, 0)]
     assert timeline.joins[0].evidence["metric"] == "train/loss"
+
+
+@pytest.mark.parametrize("relation", ["", "attempts"])
+def test_a_log_of_steps_does_not_continue_one_of_epochs(relation):
+    epochs = replace(log("cifar.log", range(1, 21)), axis="epoch")
+    timeline = stitch([epochs, log("robot.log", range(200, 12000, 200))], relation=relation)
+    if relation:
+        assert joins(timeline) == [("resume", "cifar.log", "robot.log", 20, 200, 0)]
+        return
+    assert [b.evidence["because"] for b in timeline.step_backs] == ["axis"]
+    assert timeline.doubts == (
+        "cifar.log and robot.log count different things, epochs and steps. They were taken as separate trainings, "
+        'both live. `relation = "attempts"` in run.toml makes them attempts of one training.',
+    )

@@ -31,6 +31,7 @@ _CAUSES = {
     "sweep": "of the same sweep",
     "trial": "another fold, seed or run",
     "appended": "nothing says that the one before died",
+    "axis": "it counts something else",
     "goes on": "the loss or the data go on",
     "undecided": "nothing shows which training it begins again",
 }

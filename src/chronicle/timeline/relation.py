@@ -186,6 +186,8 @@ class Pair:
             return
         if self.same_fact("trial") is False:
             yield "trial"  # whatever its steps are: a sweep may count them on over its trials
+        if {a.attempt.axis, b.attempt.axis} == {"epoch", "step"}:
+            yield "axis"
         if self.course is Relation.CONTINUES:
             return
         if side_by_side(a, b):

@@ -31,12 +31,13 @@ _NAMED_FIELDS = ("kind", "run", "seed", "trial", "folder", "host")  # see `Lates
 APART_REASONS = {
     **dict.fromkeys(("told", "evaluation", "finished", "seed", "sweep", "trial"), ""),
     "together": "ran at the same time",
+    "axis": "count different things, epochs and steps",
     "goes on": "the loss or the data go on where the step starts again (a next stage, or a new counter?)",
     "same end": "end at the same step",
     "appended": "stand one after the other in one log, and nothing says that the earlier one died",
     "undecided": "nothing tells which training begins again",
 }
-_NO_TRIAL = ("evaluation", "goes on")  # reasons that do not suggest seeds or trials of a sweep
+_NO_TRIAL = ("evaluation", "goes on", "axis")  # reasons that do not suggest seeds or trials of a sweep
 _UNDECIDED_DOUBT = (
     "{after.name} may belong to any of several trainings: no process, seed, folder or loss level decides. It "
     "was taken to continue {before.name}, the latest one. Give each training a run of its own and name its "
@@ -114,7 +115,8 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
             both = "both" if len(set(apart)) == 2 else "all"
             taken = f"They were taken as separate trainings, {both} live."
             other = '`relation = "attempts"` in run.toml makes them attempts of one training.'
-            yield f"{_listed(apart)} cover the same steps and {words}. {taken} {other}"
+            over = "" if why == "axis" else "cover the same steps and "
+            yield f"{_listed(apart)} {over}{words}. {taken} {other}"
     if again := [join for training in trainings for join in training.relaunches]:
         what, both = "relaunches, each in place of the one before", "all"
         if len(again) == 1:
