@@ -236,3 +236,12 @@ def test_a_fall_that_an_objective_came_back_from_before_is_how_it_swings(back: b
     noise = np.random.default_rng(2).standard_normal(400)
     rewards = np.interp(np.arange(400) / 400, places, levels) + noise
     assert classify({"ep_rew_mean": rewards}).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    "values", [29 + np.arange(60) / 2, 0.1 * np.arange(200), 5e-324 * np.arange(90), np.full(40, 0.1)]
+)
+def test_a_straight_line_rises_as_far_as_its_ranks_do(values: np.ndarray) -> None:
+    n_means = min(64, len(values))
+    rises = 0.0 if values[0] == values[-1] else (n_means - 1) ** 0.5
+    assert trend(values) == pytest.approx(rises)

@@ -20,6 +20,7 @@ HUBER_SCALES = 2.5  # noise scales at which the weight of a residual in a fit is
 MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for Gaussian noise
 LINE_SAMPLES = 64  # of the line that a departure is measured from
 NOISE_FLOOR_LOG = 1e-4  # [log units] no series is judged more finely than 0.01 %
+ROUNDING = 1e-20  # share of a sum of squares below which what is left over is rounding
 TREND_MEANS = 64  # block means by which the trend of a course is tested
 SORTED_WINDOWS = 1 << 14  # that are sorted together, for the sake of memory
 median = arithmetic.median
@@ -227,7 +228,8 @@ def trend(values: Floats) -> float:
     places = np.arange(len(means))
     off = means - np.polyval(np.polyfit(places, means, 1), places)
     spread = float(np.linalg.norm(off[1:]) * np.linalg.norm(off[:-1]))
-    alike = max(float(off[1:] @ off[:-1]) / spread, 0.0) if spread > 0 else 0.0
+    is_straight = spread <= ROUNDING * float(means @ means)  # what is left over is rounding
+    alike = 0.0 if is_straight else min(max(float(off[1:] @ off[:-1]) / spread, 0.0), 1.0)
     return rises_by(means) * math.sqrt((1 - alike) / (1 + alike))
 
 

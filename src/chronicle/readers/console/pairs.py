@@ -236,8 +236,13 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # "Average loss for last 200 batches is 20.6": of which rows a mean is
     ("ast ", r"(?i)\s?\(?\b(?:(?:for|over|of|in|from) )?(?:the )?[lp]ast \d{1,6}"
      r" (?:batch|step|iteration|episode|game|epoch|update|sample|run|trial)(?:e?s)?\b\)?", ""),
-    (" at ", r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
+    # "Loss at step 100: 1.62", "Cost after iteration 100: 0.64"
+    (" a", r"^([A-Za-z][\w@ /.-]{0,60}) (?:at|after) (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
      r"\2 \3 \1: "),
+    # "1m 5s (- 20m 3s) (5000 5%) 2.85" of PyTorch's tutorials
+    ("%) ", r"^\[?\d{1,5}m \d{1,2}s (?:\(- \d{1,5}m \d{1,2}s\) )?\((\d{1,12}) \d{1,3}%\) (?=\d)",
+     r"iteration \1 loss = "),
+    (" [D loss: ", r"^(\d{1,12}):? (?=\[D loss: )", r"iteration \1 "),  # of Keras-GAN
     (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),  # counters that are cut short: "Iter.   5;"
     # "After 100 training step(s), loss on training batch is 2.5"
     ("fter ", r"\b[Aa]fter (\d{1,15}) (?:train(?:ing)? )?(step|iteration|epoch|episode)(?:s|\(s\))?[,:]? ",
