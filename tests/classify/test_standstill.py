@@ -238,8 +238,15 @@ def test_a_fall_that_an_objective_came_back_from_before_is_how_it_swings(back: b
     assert classify({"ep_rew_mean": rewards}).verdict == verdict
 
 
+def test_a_validation_loss_that_came_down_tells_of_no_standstill() -> None:
+    """Where the training loss is not logged, it may have converged."""
+    level = 0.129 + 0.14 * np.exp(-np.arange(50) / 1.5) + np.random.default_rng(3).normal(0, 1e-4, 50)
+    assert classify({"val_loss": level}).verdict == "good"
+    assert "plateau" in classify({"train_loss": level}).patterns
+
+
 @pytest.mark.parametrize(
-    "values", [29 + np.arange(60) / 2, 0.1 * np.arange(200), 5e-324 * np.arange(90), np.full(40, 0.1)]
+    "values", [29 + np.arange(60) / 2, 0.1 * np.arange(192), 5e-324 * np.arange(90), np.full(40, 0.1)]
 )
 def test_a_straight_line_rises_as_far_as_its_ranks_do(values: np.ndarray) -> None:
     n_means = min(64, len(values))

@@ -217,6 +217,6 @@ def test_a_log_of_steps_does_not_continue_one_of_epochs(relation):
         return
     assert [b.evidence["because"] for b in timeline.step_backs] == ["axis"]
     assert timeline.doubts == (
-        "cifar.log and robot.log count different things, epochs and steps. They were taken as separate trainings, "
-        'both live. `relation = "attempts"` in run.toml makes them attempts of one training.',
+        "cifar.log and robot.log count different things, epochs and steps. They were taken as separate "
+        'trainings, both live. `relation = "attempts"` in run.toml makes them attempts of one training.',
     )

@@ -148,6 +148,11 @@ def is_extreme(metric: str) -> bool:
     return bool({"max", "min", "best", "worst", "highest", "lowest"} & set(plain(metric).split()))
 
 
+def is_total(name: str) -> bool:
+    """Whether a name says only that it is the whole of something."""
+    return plain(name) in ("total", "tot")
+
+
 def whole_rewards(rewards: list[str]) -> list[str]:
     """The rewards without the terms that a whole is made of, if both are logged: several that differ in other
     words than those of a whole alone (`Episode/rew_torques`, `Episode/rew_collision`)."""

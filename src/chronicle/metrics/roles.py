@@ -18,6 +18,7 @@ from chronicle.metrics.by_values import Log, by_values
 from chronicle.metrics.names import (
     LOSSES,
     is_of_opponent,
+    is_total,
     plain,
     role_of,
     whole_rewards,
@@ -67,7 +68,7 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
     given |= {name: metric.role for name, metric in series.items() if metric.role is not Role.OTHER}
     for pattern, role in reversed(overrides):
         given |= {name: Role(role) for name in series if _matches(pattern, name)}
-    roles = dict(_by_names(tuple(series), tuple(given.items())))
+    roles = dict(by_names(tuple(series), tuple(given.items())))
     for name in series:
         is_clock = roles[name] is Role.STEP_TIME and _is_clock(name, series[name].values)
         may_be_length = roles[name] is Role.LOSS and plain(name) == "l"  # of an episode
@@ -102,7 +103,7 @@ def _is_clock(name: str, values: Floats) -> bool:
 
 
 @lru_cache(maxsize=16)  # the many files of a run log the same names
-def _by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
+def by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
     """The roles that the names of a whole log tell, beside those that are given. Unknown names that differ
     only in a number (layers, heads, experts) are decided together: a table may have 100,000 columns."""
     known, first_alike = dict(given), dict[str, str]()
@@ -159,7 +160,7 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     if not set(LOSSES) & set(roles.values()):
         roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err", "energy")}
         # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside nothing, is their loss.
-        totals = [name for name in others if plain(name) in ("total", "tot")]
+        totals = [*filter(is_total, others)]
         parts = [n for n in others if n not in totals and set(plain(n).split()) <= aliases.COMPONENTS]
         if totals and (parts or len(totals) == len(roles)):
             roles |= dict.fromkeys(parts, Role.PART_LOSS) | dict.fromkeys(totals, Role.LOSS)

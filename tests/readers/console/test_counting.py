@@ -371,3 +371,28 @@ def test_epochs_without_improvement_are_no_progress(tmp_path: Path) -> None:
         text += f"[stage B] epoch {epoch}/40 | loss {9 / epoch:.4f} | grip_acc 0.6 {mark} | 52s\n"
     (attempt,) = attempts(tmp_path, text)
     assert points(attempt, "loss") == [(e, round(9 / e, 4)) for e in range(1, 15)]
+
+
+def test_shares_of_an_epoch_count_nothing(tmp_path: Path) -> None:
+    text = ""
+    for fold in range(2):
+        text += f"===== Running fold {fold}/1 =====\n"
+        for epoch in range(1, 9):
+            for n in range(1, 5):
+                text += f"epoch {epoch} (progress={epoch - 1 + n / 4}) | loss: {9 / (4 * epoch + n):.3f}\n"
+            text += f"[val] epoch {epoch} | loss: {8 / epoch:.4f} | acc: 0.8128\n"
+    first, second = attempts(tmp_path, text)
+    assert [len(attempt.series["loss"]) for attempt in (first, second)] == [32, 32]
+    assert first.series["val/loss"].steps.tolist() == list(range(1, 9))
+
+
+def test_a_total_beside_its_parts_is_of_a_training(tmp_path: Path) -> None:
+    lines = (
+        f"[Adam] ep= {20 * n}  total={9 / n:.3e}  PDE={4 / n:.3e} (w=3.0)  BC={5 / n:.3e}\n"
+        for n in range(1, 40)
+    )
+    (attempt,) = attempts(tmp_path, "".join(lines))
+    assert {name: attempt.series[name].role for name in ("total", "PDE")} == {
+        "total": "loss",
+        "PDE": "part-loss",
+    }

@@ -18,6 +18,12 @@ from chronicle.readers.text import Head
 
 LINES = {
     "[3] Training loop begins": {},
+    "Cost after iteration 1000: 0.195": {"iteration": 1000, "Cost": 0.195},
+    "1m 5s (- 20m 30s) (5000 5%) 2.8533": {"iteration": 5000, "loss": 2.8533},
+    "120 [D loss: 0.693, acc.: 50%] [G loss: 0.743]": {"iteration": 120, "D loss": 0.693, "G loss": 0.743},
+    "E200/500 | Loss:0.0009 | TrA:100.00%": {"epoch": 200, "Loss": 0.0009, "TrA": 100},
+    "[Ep 02] loss 0.82/0.81 | Acc 75.10%": {"Ep": 2, "train_loss": 0.82, "val_loss": 0.81, "Acc": 75.1},
+    "Epoch 2 val loss: 0.5/1.0": {"Epoch": 2},
     "Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.301": {"val/mAP": 0.301},
     "step   911 | loss: 4.988997 | lr 5.9697e-04 | dt: 405.63ms | tok/sec: 1292520.48": {
         "step": 911, "loss": 4.988997, "lr": 0.00059697, "dt": 405.63, "tok/sec": 1292520.48,

@@ -103,6 +103,8 @@ def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     soon = place <= START_SHARE and no_change
     if (not soon and lead < LEAD_NATS) or place > 1 - limits.lasting or is_converged(y):
         return None
+    if loss.role is Role.VALIDATION_LOSS and fall_from(float(y[0]), y) >= limits.drop:
+        return None  # it came down; the training loss, which is not logged, may go on falling
     if contest.winner in (CLIMBS, WAITS) and contest.lead(contest.winner, (STOPPED,)) >= LEAD_NATS:
         return None
     rest, third = y[steps >= start], (steps[-1] - start) / 3  # in steps: rows may be dense first

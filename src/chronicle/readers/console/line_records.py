@@ -215,7 +215,8 @@ class Record:
         if self.epoch is not None and has_named_counter:
             return True
         only_a_bar = bool(self.counters) and not has_named_counter and self.epoch is None
-        return any(is_judged(n) and not (only_a_bar and role_of(n) in pairs.MEASURES) for n in self.shape)
+        judged = any(is_judged(n) and not (only_a_bar and role_of(n) in pairs.MEASURES) for n in self.shape)
+        return judged or self.form.has_total
 
 
 def _reading(named: Sequence[Pair], text: str = "") -> Reading:

@@ -11,14 +11,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import isfinite
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from chronicle.model import Floats
+from chronicle.metrics.names import is_total
+from chronicle.metrics.roles import by_names
+from chronicle.model import Floats, Role
 from chronicle.readers.console.chunks import NAN, time_in, with_zeros, words_start
 from chronicle.readers.console.pairs import last_word, names_epoch, rank_of_name
 
@@ -63,6 +65,11 @@ class Form:
         self.epoch = next((lasts.index(word) for word in outer if word in lasts), -1)
         self.n_counters = len(self.ranked) + (self.epoch >= 0)
         self.kept = dict[str, dict[str, int]]()
+
+    @cached_property
+    def has_total(self) -> bool:
+        """Whether the names tell a loss only beside each other: `total` and its parts `rec` and `kl`."""
+        return any(is_total(name) for name in self.names) and Role.LOSS in by_names(self.names, ()).values()
 
 
 form_of = lru_cache(maxsize=4096)(Form)

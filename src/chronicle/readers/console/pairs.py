@@ -237,8 +237,8 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("ast ", r"(?i)\s?\(?\b(?:(?:for|over|of|in|from) )?(?:the )?[lp]ast \d{1,6}"
      r" (?:batch|step|iteration|episode|game|epoch|update|sample|run|trial)(?:e?s)?\b\)?", ""),
     # "Loss at step 100: 1.62", "Cost after iteration 100: 0.64"
-    (" a", r"^([A-Za-z][\w@ /.-]{0,60}) (?:at|after) (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
-     r"\2 \3 \1: "),
+    (" a", r"^([A-Za-z][\w@ /.-]{0,60}) (?:at|after) (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?"
+     r"(?=[-+.\dn])", r"\2 \3 \1: "),
     # "1m 5s (- 20m 3s) (5000 5%) 2.85" of PyTorch's tutorials
     ("%) ", r"^\[?\d{1,5}m \d{1,2}s (?:\(- \d{1,5}m \d{1,2}s\) )?\((\d{1,12}) \d{1,3}%\) (?=\d)",
      r"iteration \1 loss = "),
@@ -250,6 +250,10 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # "Epoch and iter 0 10 Loss 39.08"
     (" and ", r"^([A-Za-z]\w{0,20}) and ([A-Za-z]\w{0,20})[ :]{1,3}(\d{1,12})[ ,/]{1,2}(\d{1,12})(?=[\s,:])",
      r"\1 \3 \2 \4"),
+    ("E", r"^E\s{0,3}(\d{1,9}/\d{1,9})(?=\s{0,2}[|:,-])", r"epoch \1"),  # "E  1/500 | Loss:4.23"
+    # "loss 0.82/0.81": of the training and held out
+    ("/", r"(?i)(?<!val )(?<!test )\b(loss|acc(?:uracy)?)([:= ]{1,3})(\d+\.\d+)\s?/\s?(\d+\.\d+)(?![\d/.])",
+     r"train_\1\2\3 val_\1\2\4"),
     ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),  # Flax's language models
     # Optuna, without the best trial so far
     (" and parameters: {", r"\bfinished with value: (\S+) and parameters: (\{[^}]*\}).*", r"value: \1, \2"),

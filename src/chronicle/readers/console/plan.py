@@ -149,9 +149,11 @@ def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[st
     """What counts in a log, the best first, with all its values, and which of these count another stage. A
     better name is passed over if it occurs, in training records, half as often as another or epochs."""
     ranks, occurrences = dict[str, int](), dict[str, list[Pair]]()
-    epochs, n_training = dict[str, list[float]](), Counter[str]()
+    epochs, n_training, n_named = dict[str, list[float]](), Counter[str](), Counter[str]()
     for record in records:
         epoch = record.epoch.value // 1 if record.epoch else 0.0
+        ranked = ((name, record.ends.get(at, 0)) for _, at, name in record.form.ranked)
+        n_named.update(key_of(Pair(name, 0.0, end)) for name, end in ranked)
         for rank, pair in dict.fromkeys(record.counters):
             key = key_of(pair)
             ranks.setdefault(key, rank)
@@ -164,6 +166,7 @@ def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[st
         key
         for key in sorted(occurrences, key=ranks.__getitem__)
         if _counts(ranks[key], occurrences[key], epochs[key])
+        and 2 * len(occurrences[key]) >= n_named[key]  # others are shares of an epoch: `progress=0.13`
         and (key in bars - still_bars or not (bars or only_epochs) or f"{PROGRESS}/" not in key)
         and (n_training[key] or 2 * _n_changes(occurrences[key]) >= _n_changes(only_epochs))
     ]
