@@ -67,8 +67,9 @@ NAMES = {
     Role.BATCH_SIZE: "global batch size, batch_size, bsz",
     Role.EPOCH: "epoch, train/epoch, Epoch",
     Role.SCORE: """accuracy, train/accuracy, train_acc, train/wer, metrics/mAP50(B), episode_reward_max, acc0,
-        acc1, trnacc, r2, R2, hits@1, sdr_mean, dice_coefficient, train_psnr, fscore, f_score, 准确率""",
-    Role.VALIDATION_SCORE: "val_accuracy, eval/bleu, test_acc, validation/wer, eval_accuracy",
+        acc1, trnacc, r2, R2, hits@1, sdr_mean, dice_coefficient, train_psnr, fscore, f_score, f1score,
+        jaccard, bbox/AP50, exact_match, 准确率""",
+    Role.VALIDATION_SCORE: "val_accuracy, eval/bleu, test_acc, val_f1score, val_AP, val_kappa, val_eer",
     Role.PART_LOSS: """loss_cls, loss_box_reg, loss_rpn_box_reg, train/box_loss, train/cls_loss,
         train/dfl_loss, mtp_1 loss, load_balancing_loss, seq_load_balancing_loss, moe_gate_loss,
         cri_loss, loss_temporal_512, kl_loss, critic_loss, d_loss, G_loss, Gen Loss, Disc Loss,
@@ -251,6 +252,8 @@ TOGETHER = """
 loss0: loss, loss1: loss, acc0: score, acc1: score
 loss: loss, loss_foo: dataset-loss foo, loss_bar: dataset-loss bar
 train_loss_wiki: dataset-loss wiki, train_loss_foo: dataset-loss foo
+loss_total: loss, loss_source: part-loss, loss_domain_avg: part-loss, loss_distill: part-loss
+loss: loss, loss_source: dataset-loss source, loss_target_web: dataset-loss target_web
 total_loss: loss, loss_cls: part-loss, loss_box_reg: part-loss, loss_novel: part-loss, loss_new: part-loss
 my_loss: loss, lr: learning-rate
 loss: loss, my_loss: part-loss

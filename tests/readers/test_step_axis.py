@@ -133,7 +133,7 @@ def test_two_writers_of_one_log_count_steps(tmp_path: Path) -> None:
     assert steps(log(tmp_path, rows)) == [row["current_steps"] for row in rows]
 
 
-@pytest.mark.parametrize("counter", ["episode", "generation"])
+@pytest.mark.parametrize("counter", ["episode", "generation", "Game"])
 def test_episodes_begin_anew_with_a_launch(counter: str, tmp_path: Path) -> None:
     rows = [{counter: i, "reward": i / 8} for i in (1, 2, 3, 4, 1, 2)]
     assert steps(log(tmp_path, rows), "reward") == [1, 2, 3, 4, 1, 2]

@@ -64,6 +64,14 @@ def test_nested_names_are_joined_as_wandb_shows_them(tmp_path: Path) -> None:
     }
 
 
+def test_the_size_of_a_picture_is_no_metric_however_it_is_logged(tmp_path: Path) -> None:
+    picture = {"_type": "image-file", "width": 640, "height": 480, "caption": {"n": 3}}
+    apart = {("plots", "map", name): value for name, value in picture.items() if name != "caption"}
+    row = {"loss": 2.5, "whole": picture, **apart, ("plots", "mean"): 0.5}
+    attempt = read_records(tmp_path / "a.wandb", wandb_history(row, 0), wandb_exit(0))
+    assert {*attempt.series} == {"loss", "plots.mean"}
+
+
 def test_nan_and_infinity_are_data(tmp_path: Path) -> None:
     history = [wandb_history({"loss": v}, i) for i, v in enumerate((1.0, math.nan, math.inf, -math.inf, 0.0))]
     attempt = read_records(tmp_path / "a.wandb", *history, wandb_exit(0))

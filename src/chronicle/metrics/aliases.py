@@ -52,9 +52,10 @@ REWARDED = (
 _OTHER_KL = r"approx|old|update|coeff?\w*|beta|target|penalty|rewards?|early|max|min|std|var"
 FROM_REFERENCE = rf"^(?!.*\b({_OTHER_KL})\b).*\bkl\b"
 A_SCORE = (
-    r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|f ?scores?|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr"
-    r"|fid|em|precision|recall|mcc|reward|rewards|rew|return|fitness|ep ret|top ?\d|hellaswag|hella|mmlu"
-    r"|score|spearman|pearson|matthews\w*|r2|hits \d+|(si )?sdr|pesq|stoi|mean ?io?u"
+    r"\b(b?acc|accuracy|accuracies|bleu|chrf|rouge\w*|meteor|cider|wer|cer|eer|f1|f\d? ?scores?|auc|auroc"
+    r"|au ?prc?|m?ap ?\d*|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision|recall"
+    r"|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|return|fitness|ep ret|top ?\d|hellaswag"
+    r"|hella|mmlu|score|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi|mean ?io?u"
     rf"|{_A_WIN}|(success|solve) ?rate|(?<!neg )(?<!negative )(?<!log )(log ?)?likelihood)\b"
 )
 
@@ -134,6 +135,7 @@ OF_SEARCH = word_set("policy value")
 OF_POLICY_GRADIENT = word_set("clip clipfrac kl surrogate advantage advantages explained")
 EXPLORING = word_set("eps epsilon ent entropy")  # a bare `r` beside it is what an agent was rewarded with
 OF_OPENRLHF = word_set("rm ret")  # beside each other: the score of the reward model, and what it came to
+OF_SELF_PLAY = word_set("pool league elo opponents selfplay")
 OF_EPISODES = word_set("ep episode episodes episodic return returns cumulative")
 # Words of a reward that is that of the whole task, and no term of one.
 OF_WHOLE_REWARDS = OF_EPISODES | word_set("""
@@ -141,15 +143,16 @@ OF_WHOLE_REWARDS = OF_EPISODES | word_set("""
     environment stats time step steps iter iteration smoothed running recent window last all agent t info
 """)
 LOG_PROBABILITIES = frozenset(("logprob", "log prob", "logp", "log probability"))
-BETTER_LOWER = word_set("wer cer fid err error regret cost hamming")
+BETTER_LOWER = word_set("wer cer eer fid err error regret cost hamming")
 # Names that only say whose value they are: of the training where one of the others stands beside it.
 OF_TRAINING = frozenset(("train", "training", "trn", "learn", "t loss"))
 OF_EVALUATION = word_set("val valid validation eval evaluation test tst dev holdout heldout")
 OF_EVALUATION |= {"held out", "v loss"}
 # What stands before the names of a validation, and in its place before those of the training.
 TWINS = {"v": ("", "t "), "vl": ("tr ",), "vld": ("trn ", "tr "), "va": ("tr ",)}
-CORPORA = word_set("""
-    dataset datasets source domain subset corpus cm4 pmd laion obelics wikipedia wiki c4 mc4 pile github code
+KINDS_OF_DATA = word_set("dataset datasets source domain subset corpus")
+CORPORA = KINDS_OF_DATA | word_set("""
+    cm4 pmd laion obelics wikipedia wiki c4 mc4 pile github code
     books book arxiv stackexchange commoncrawl cc web webtext refinedweb fineweb dolma math python java lisp
     javascript rust cpp news starcoder redpajama slimpajama oscar reddit pubmed patents openwebtext owt logs
     english french german chinese multilingual dclm proofpile gutenberg europarl law legal medical
@@ -315,7 +318,7 @@ STEP_NAMES = tuple((name, counted) for counted, names in _COUNTED.items() for na
 # Names of counters that begin anew in each epoch, or with a launch alone, and may mean other things too: in
 # tables, on a console.
 _IN_EPOCH = "iters itr it batch batches minibatch mini_batch batch_idx batch_id batch_num i idx"
-LAUNCH_NAMES = ("episode", "episodes", "generation", "generations", "gen", "round")
+LAUNCH_NAMES = ("episode", "episodes", "game", "games", "generation", "generations", "gen", "round")
 IN_EPOCH_NAMES = (*_IN_EPOCH.split(), *LAUNCH_NAMES)
 _ON_CONSOLE = (
     "batch minibatch mini_batch batches batch_id batch_idx iters itr it i idx env_step env_steps episode"

@@ -146,6 +146,9 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     corpora = [name for name in unknown if not names.is_extreme(name)]
     if has_total or known:
         roles |= dict.fromkeys(unknown, Role.PART_LOSS)
+    if parts and has_total:  # `loss_source` beside `loss_distill`: the source names no data
+        of_total = (n for n in known if set(words_of(plain(n))) <= aliases.COMPONENTS | aliases.KINDS_OF_DATA)
+        roles |= {name: Role.PART_LOSS for name in of_total if name not in given}
     if not parts and (known or has_total) and len(corpora) + len(known) > 1:
         roles |= dict.fromkeys(corpora, Role.DATASET_LOSS)
     if not parts:

@@ -308,7 +308,11 @@ class History:
                 items.append(self._named(value))
             elif n == 2 and kind == BYTES:
                 step = signed(last_of(value, VARINT).get(1, 0))
+        # an image, a video or a histogram is no metric: newer clients log its width and its size one by one
+        media = {name.removesuffix("._type") for name, _ in items if name.endswith("._type")}
         for name, text in items:
+            if media and name.rpartition(".")[0] in media:
+                continue
             if name == "_step" and text.lstrip(b"-").isdigit() and len(text) < 20:
                 step = int(text)
             else:
