@@ -182,6 +182,18 @@ def test_a_held_out_loss_that_is_only_rough_since_training_is_done_does_not_grok
     assert "grokking" not in judged.patterns
 
 
+@pytest.mark.parametrize(("held_out", "groks"), [(5.0, True), (0.01, False)])
+def test_a_held_out_loss_that_goes_along_with_the_training_does_not_grok(
+    held_out: float, groks: bool
+) -> None:
+    """Nearly all of the fall of a training loss is over at once; the rest goes on in both for decades."""
+    steps, later = np.arange(50, 40_000, 50), np.arange(3000, 40_000, 3000)
+    train = 0.4 * np.exp(-steps / 150) + 0.005 * np.exp(-steps / 12_000)
+    val = held_out * np.exp(-np.maximum(later - 15_000, 0) / 12_000)
+    judged = classify({"train_loss": (steps, train), "val_loss": (later, val)})
+    assert ("grokking" in judged.patterns) is groks
+
+
 @pytest.mark.parametrize("late", [0.06, 0.15])
 def test_held_out_scores_that_follow_training_are_learning(late: float) -> None:
     x = np.arange(400) / 400

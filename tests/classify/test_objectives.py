@@ -128,6 +128,13 @@ def test_a_score_that_only_falls_says_that_a_short_training_lost_what_it_had() -
     assert classify({"mean_reward": reward, "accuracy": accuracy[::-1]}).patterns == ()
 
 
+def test_the_mean_of_all_episodes_so_far_does_not_speak_for_them() -> None:
+    score = np.r_[3.0, np.tile([0.0, 0.0, 1.0, 0.0, 0.0], 6)]
+    so_far = np.cumsum(score) / np.arange(1, len(score) + 1)
+    assert classify({"Reward": score, "Mean Reward": so_far}).patterns == ()
+    assert classify({"Reward": score, "accuracy": so_far}).patterns == (FELL,)
+
+
 @pytest.mark.parametrize(("end", "verdict"), [((6.0, 5.0), "bad"), ((6.0,), "good"), ((13.0, 12.5), "good")])
 def test_a_fall_just_before_the_log_ends_is_told_where_it_is_the_deepest(
     end: tuple[float, ...], verdict: str

@@ -165,6 +165,15 @@ def test_the_pace_of_an_environment_does_not_worry() -> None:
     assert classify({"time/fps": speed, "loss": falls}).verdict == "worrying"
 
 
+@pytest.mark.parametrize(("accuracy", "stands_still"), [((0.998, 1.0), False), ((0.998, 0.8), True)])
+def test_nothing_stands_still_where_nothing_is_left_to_learn(
+    accuracy: tuple[float, float], stands_still: bool
+) -> None:
+    loss = 0.744 + 0.02 * np.exp(-np.arange(200) / 3)
+    scores = {"train_acc": np.full(200, accuracy[0]), "val_acc": np.full(200, accuracy[1])}
+    assert ("plateau" in classify({"loss": loss, **scores}).patterns) is stands_still
+
+
 def test_what_has_converged_may_end_without_a_learning_rate() -> None:
     t = np.arange(400) / 400
     rate = np.maximum(1e-3 * np.exp(-20 * t), 1e-9)

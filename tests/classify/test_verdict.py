@@ -281,6 +281,23 @@ def test_a_series_with_too_few_points_is_not_called_missing() -> None:
     assert role_words("8-points-of-policy-kl") == "8 points of divergence from the reference"
 
 
+@pytest.mark.parametrize(("beside", "verdict"), [("train/pool_size", "unexpected"), ("train/size", "bad")])
+def test_a_win_rate_falls_where_the_opponents_get_better(beside: str, verdict: str) -> None:
+    t = np.arange(200)
+    rate = np.clip(np.minimum(0.2 + t / 50, 1.0) - np.clip((t - 100) / 60, 0, 0.5), 0, 1)
+    rate += 0.02 * np.random.default_rng(2).standard_normal(200)
+    judged = classify({"train/win_rate": rate, beside: np.where(t < 100, 1.0, 4.0)})
+    assert (judged.verdict, judged.patterns) == (verdict, ("divergence-no-spike",))
+
+
+@pytest.mark.parametrize(("decades", "verdict"), [(4.0, "good"), (0.0, "unexpected")])
+def test_a_loss_that_fell_by_decades_is_told_through_wild_noise(decades: float, verdict: str) -> None:
+    noise = np.random.default_rng(3).standard_normal(600)
+    fall = np.log(10.0) * decades * np.exp(-np.arange(600) / 8)
+    rise = 0.3 * np.arange(600) / 600  # the levels of eighths alone do not tell that it fell
+    assert classify({"loss": np.exp(fall + rise + 0.8 * noise)}).verdict == verdict
+
+
 def test_what_could_not_be_judged_is_said() -> None:
     missing = {n.pattern: n.missing for n in classify({"loss": Curve(1).loss}).not_assessed}
     assert missing == {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.measure import can_resolve, median
+from chronicle.classify.measure import can_resolve, median, positive
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged, validation_stays
@@ -17,9 +18,10 @@ from chronicle.classify.rules.datasets import DATASET_SPIKE
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, NAN, NO_SPIKE, NOT_FULLY, RISES, SHIFT, SLOW
 from chronicle.classify.rules.objectives import FAILED, FEWEST_POINTS, improves, rises
 from chronicle.classify.rules.speed import overlap
-from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE
+from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.names import LOSSES, is_of_opponent
+from chronicle.metrics.aliases import A_WIN, OF_SELF_PLAY
+from chronicle.metrics.names import LOSSES, is_of_opponent, plain
 from chronicle.metrics.roles import MIN_POINTS, SCORES
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
@@ -32,6 +34,7 @@ LONGER_TIMES = 10  # the points of an attempt: one that has so many more represe
 PASSING_NAN_SHARE = 0.05  # of the samples since the first NaN: a run that loses more does not go on
 DONE_SHARE = 1e-3  # of the highest learning rate: no schedule goes so low before its end
 SETTING_SAMPLES = 8  # around a change of a logged setting; and the most changes of a setting
+WILD_FALL_SCALES = 6.0  # of a wild loss: two first values are not so far above its end by chance
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
 
 
@@ -142,9 +145,20 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
 
 
 def wild(view: View) -> bool:
-    """Whether every positive loss varies by a factor from sample to sample, so that nothing can be said."""
-    positive = [s for s in view.losses if (s.values[np.isfinite(s.values)] > 0).all()]
-    return bool(positive) and all(view.noise(s) > view.thresholds.wild for s in positive)
+    """Whether every positive loss varies by a factor from sample to sample, and fell by no more than that may
+    do, so that nothing can be said."""
+    losses = [s for s in view.losses if (s.values[np.isfinite(s.values)] > 0).all()]
+    noises = [(s, view.noise(s)) for s in losses]
+    return bool(losses) and all(
+        noise > view.thresholds.wild and not fell_far(s, noise) for s, noise in noises
+    )
+
+
+def fell_far(loss: Series, noise: float) -> bool:
+    """Whether a loss ends at a fifth of its first values at most, and by six noise scales below them."""
+    y = positive(loss)[1]
+    fall = fall_from(float(np.mean(y[:2])), y) if len(y) >= FEWEST_POINTS else 0.0
+    return fall >= max(WILD_FALL_SCALES * noise, CONVERGED_LOG)
 
 
 def gains(view: View) -> Series | None:
@@ -203,6 +217,8 @@ def explanation(view: View, finding: Finding) -> str:
         return "the run went on learning"
     if part_alone(view, finding):
         return "the loss that decides the verdict did not rise with it"
+    if finding.pattern == NO_SPIKE and of_games_against_itself(attempts, finding.metric):
+        return "the opponents it plays against get better too"
     rates = (a.learning_rate for a in attempts if finding.pattern == NO_SPIKE and a.learning_rate is not None)
     if any(has_idle_rate(rate, finding.start_step, limits.lr_low) for rate in rates):
         return "the learning rate was nearly zero, so the data caused it"
@@ -218,6 +234,12 @@ def explanation(view: View, finding: Finding) -> str:
     passes = finding.pattern in (FAST, SLOW) and finding.end_step is not None
     again = passes and schedule.at_restart(view, finding, np.inf)
     return "the schedule of the learning rate started again there" if again else ""
+
+
+def of_games_against_itself(attempts: Sequence[AttemptView], metric: str | None) -> bool:
+    """Whether a metric is the share of games won where a pool, a league or an Elo of players is logged."""
+    words = {word for attempt in attempts for name in attempt.series for word in plain(name).split()}
+    return bool(re.search(A_WIN, plain(metric or "")) and words & OF_SELF_PLAY)
 
 
 def part_alone(view: View, finding: Finding) -> bool:

@@ -33,7 +33,7 @@ from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules import objectives
 from chronicle.classify.rules.objectives import FALL_FOR_ALARM_ERRORS, FEWEST_POINTS, LOST_SHARE, improves
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import COURSE_POINTS, AttemptView, View
+from chronicle.classify.view import COURSE_POINTS, AttemptView, View, value_at
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.names import is_extreme, plain
 from chronicle.metrics.roles import direction
@@ -215,11 +215,13 @@ def learned_at(series: Series, sign: float, share: float) -> float | None:
 
 def apart(trained: Series, late: Series, sign: float) -> bool:
     """Whether both went from nothing to nearly all, the held-out one (``late``) since training was done:
-    scores of 1 at most to above 0.9 (held-out: 0.6), losses to a fifth (held-out: a half)."""
+    scores of 1 at most to above 0.9 (held-out: 0.6), losses to a fifth (held-out: a half), from a held-out
+    loss five times that of the training: with a smaller gap nothing is known by heart that does not hold."""
     t, v = finite(trained).values, finite(late).values
     if sign > 0:
         return bool(1.0 >= t.max() >= 0.9 and 1.0 >= v.max() >= 0.6 and v[:2].max() <= 0.5)
-    return bool(t.min() > 0 and t.min() <= 0.2 * t[0] and v.min() <= 0.5 * v[:2].min())
+    known = value_at(trained, late.steps[0]) <= 0.2 * v[:2].min()
+    return bool(known and 0 < t.min() <= 0.2 * t[0] and v.min() <= 0.5 * v[:2].min())
 
 
 def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:

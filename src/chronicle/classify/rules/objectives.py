@@ -73,7 +73,8 @@ from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, finite, m
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, stands
 from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.names import is_extreme
+from chronicle.metrics.aliases import SECOND_CHOICE
+from chronicle.metrics.names import is_extreme, plain
 from chronicle.metrics.roles import MIN_POINTS, SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -224,7 +225,7 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
     elif at_end := [*filter(stands, last_fall(attempt, series, way))]:
         yield from at_end
-    elif not way.learned and (fallen := [*filter(fell, attempt.by_role(*SCORES))]):
+    elif not way.learned and (fallen := [s for s in attempt.by_role(*SCORES) if fell(s, series)]):
         yield _fallen_score(attempt, fallen[0])
     elif _may_have_failed(view, attempt, series):
         yield _never_rose(attempt, series, way)
@@ -287,10 +288,12 @@ def last_fall(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Fin
         yield finding(NO_SPIKE, at, checks, 0.9, 0.6, back)
 
 
-def fell(score: Series) -> bool:
-    """Whether a score of 16 values or more only got worse, as surely as one of few values gets better."""
+def fell(score: Series, objective: Series) -> bool:
+    """Whether a score of 16 values or more only got worse, as surely as one of few values gets better, and is
+    no mean of the objective so far, whose first values come from the first episodes alone."""
+    words, own = ({*plain(s.metric).split()} - SECOND_CHOICE for s in (score, objective))
     values = direction(score) * finite(score).values
-    return len(values) >= FEWEST_POINTS and rises(-values)
+    return words != own and len(values) >= FEWEST_POINTS and rises(-values)
 
 
 def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:

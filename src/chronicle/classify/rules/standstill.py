@@ -9,7 +9,8 @@ plateau
     other loss or score moves and no fall of the learning rate explains it; or it does so for the first 15 %
     of the log, and then falls (`waits`); or it does so at the end, where the learning rate is below 1 % of
     its highest value (`idle`).
-    Blind to: convergence: a loss that has fallen to a fifth of its first value may stand still.
+    Blind to: convergence: a loss that has fallen to a fifth of its first value may stand still, and so may
+    one beside scores that are all within a hundredth of their best.
     False alarm: somebody looks for frozen parameters in a run that has converged.
     Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
 
@@ -47,6 +48,7 @@ from chronicle.classify.rules.objectives import FAILED, PLATEAU
 from chronicle.classify.rules.whole_run import OFF_GUESSING, guessing
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE_POINTS, AttemptView, View, kept
+from chronicle.metrics.roles import SCORES
 from chronicle.model import Finding, Floats, Role, Series
 
 FEWEST_FLAT_POINTS = 16  # in which a calm loss can be told to stay
@@ -59,6 +61,7 @@ SURPRISE_LEAD_NATS = 25.0  # for a name that people would like to be true
 FEWEST_IN_STRETCH = 8  # points in a third of a stretch, and of another series since it began
 ONE_PARAMETER_NATS = 3.0  # by which an equal curve is less likely for its additional parameter
 CONVERGED_LOG = 1.5  # [log units] a loss that has fallen to a fifth of its first value may stand still
+DONE_SCORE = 0.99  # of 1
 CONVERGES = ("near-perfect", "the curve had bent smoothly, as converging ones do")
 OTHER_ROLES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE, Role.VALIDATION_LOSS, Role.LOSS)
 
@@ -92,6 +95,13 @@ def moved(v: Floats) -> bool:
     return bool(np.ptp(eighths) > max(usual, 0.02 * float(np.max(np.abs(v)))))
 
 
+def is_done(attempt: AttemptView, start: float) -> bool:
+    """Whether every score is within a hundredth of 1, or of 100, since a step: nothing is left to learn."""
+    scores = [finite(s.pick(s.steps >= start)).values for s in attempt.by_role(*SCORES)]
+    known = [values / (100.0 if values.max() > 1.0 else 1.0) for values in scores if len(values)]
+    return bool(known) and all(DONE_SCORE <= median(values) <= 1.0 for values in known)
+
+
 def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     """Learning that stopped at some place and was not done."""
     contest = course_of(view, loss)
@@ -113,7 +123,9 @@ def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     if since is None or _lr_comes_down(attempt, limits, start, steps[-1]):
         return None
     others = (finite(s.pick(s.steps >= start)).values for s in attempt.by_role(*OTHER_ROLES) if s is not loss)
-    if any(len(values) >= FEWEST_IN_STRETCH and moved(values) for values in others):
+    if any(len(values) >= FEWEST_IN_STRETCH and moved(values) for values in others) or is_done(
+        attempt, start
+    ):
         return None
     later = (e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start))
     if any(e.kind in (Kind.OPEN, Kind.DROP) for e in later):
