@@ -396,3 +396,34 @@ def test_a_total_beside_its_parts_is_of_a_training(tmp_path: Path) -> None:
         "total": "loss",
         "PDE": "part-loss",
     }
+
+
+def test_the_number_in_front_of_each_line_counts_where_it_only_grows(tmp_path: Path) -> None:
+    (attempt,) = attempts(tmp_path, "".join(f"{10 * n}: loss={9 / n:.4f} acc=0.5\n" for n in range(1, 20)))
+    assert (attempt.series["loss"].steps.tolist(), attempt.axis) == (list(range(10, 200, 10)), "step")
+    ranks = "".join(f"{rank}: step {n} loss {9 / n:.4f}\n" for n in range(1, 20) for rank in (0, 1))
+    (attempt,) = attempts(tmp_path, ranks)
+    assert attempt.series["loss"].steps.tolist() == list(range(1, 20))
+
+
+def test_what_stands_below_the_heading_of_an_evaluation_is_of_it(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(1, 6):
+        text += f"Epoch {epoch}\n-----------------\n"
+        text += "".join(f"loss: {9 / (epoch + n):.6f}  [{6400 * n + 64:5}/60000]\n" for n in range(4))
+        text += f"Test Error: \n Accuracy: {50 + epoch}.5%, Avg loss: {8 / epoch:.6f} \n\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert len(attempt.series["loss"]) == 20
+    assert [attempt.series[f"test/{name}"].role for name in ("Accuracy", "Avg loss")] == [
+        "validation-score",
+        "validation-loss",
+    ]
+
+
+def test_a_bare_score_beside_what_is_explored_with_is_of_a_training(tmp_path: Path) -> None:
+    rows = (
+        f"Ep {n:4}/40 | Score: {4 * n:6.2f} | Avg100: {3 * n:6.2f} | ε: {1 - n / 50:.3f}\n"
+        for n in range(1, 41)
+    )
+    (attempt,) = attempts(tmp_path, "".join(rows))
+    assert (attempt.series["Score"].role, attempt.axis) == ("objective", "epoch")

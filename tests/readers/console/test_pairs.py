@@ -24,6 +24,7 @@ LINES = {
     "E200/500 | Loss:0.0009 | TrA:100.00%": {"epoch": 200, "Loss": 0.0009, "TrA": 100},
     "[Ep 02] loss 0.82/0.81 | Acc 75.10%": {"Ep": 2, "train_loss": 0.82, "val_loss": 0.81, "Acc": 75.1},
     "Epoch 2 val loss: 0.5/1.0": {"Epoch": 2},
+    "Epoch: 3 loss = 0.125f0": {"Epoch": 3, "loss": 0.125},
     "Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.301": {"val/mAP": 0.301},
     "step   911 | loss: 4.988997 | lr 5.9697e-04 | dt: 405.63ms | tok/sec: 1292520.48": {
         "step": 911, "loss": 4.988997, "lr": 0.00059697, "dt": 405.63, "tok/sec": 1292520.48,

@@ -27,6 +27,7 @@ from chronicle.readers.step_axis import step_rank
 _NO_RANK = 1 << 30
 _MOST_COUNTED = 2.0**53
 _NO_COUNT = Pair("", -1.0)
+LABEL = "label"
 _NO_STEPS = np.empty(0, np.int64)
 _WHOLE_PASS = 0.9  # of the batches: if they restart after so many, the next epoch begins
 
@@ -37,7 +38,8 @@ class Plan:
     tell evaluations apart. ``twofold``: counters that tell both an epoch and, by what they count up to, a
     batch in it. ``outer`` names what counts the restarts of the counter in the same lines, as epochs do.
     ``stages``: counters of another stage of the training. If no name counts, rows are counted (``by_row``),
-    or ``row_counter`` names what only grows; ``of_items``: each row is the result of a trial."""
+    or ``row_counter`` names what only grows (LABEL: the number in front of a line); ``of_items``: each row
+    is the result of a trial."""
 
     is_log: bool = False
     counters: frozenset[str] = frozenset()

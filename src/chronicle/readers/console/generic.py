@@ -17,8 +17,17 @@ import numpy as np
 from chronicle.metrics.names import role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import PossibleRecord
-from chronicle.readers.console.counting import Course, Repeats
-from chronicle.readers.console.line_records import LAUNCH, LOADED, REPEATED, RESUMED, TRIAL, Gatherer, Record
+from chronicle.readers.console.counting import LABEL, Course, Repeats
+from chronicle.readers.console.line_records import (
+    EVALUATES,
+    LAUNCH,
+    LOADED,
+    REPEATED,
+    RESUMED,
+    TRIAL,
+    Gatherer,
+    Record,
+)
 from chronicle.readers.console.line_shapes import Learned, Shapes
 from chronicle.readers.console.log import Column, Line, Log
 from chronicle.readers.console.pairs import PROGRESS, axis_of, is_judged, is_known, last_word, settings
@@ -110,6 +119,7 @@ class LogReader:
         self._in_blocks = dict[str, None]()  # names that stand in a block with what counts
         self._is_heading = False  # whether the last count stood alone in its line, above what belongs to it
         self.uncounted = dict[str, dict[int, str]]()  # see `_separate_uncounted`
+        self._evaluation = ""  # that was announced, until something counts
         self._begun, self._resumed = "", False  # the event where a launch may have begun; if one resumed
         self._named_trial = self._trial = ""  # the training named last, and the one to which the rows belong
         self._tries_left = 0
@@ -127,6 +137,8 @@ class LogReader:
             values = record.numbers(self.course.counter, self.plan.phases)
             if self.plan.by_row:
                 known, counted = self._any_known(values), True
+                if self.plan.row_counter == LABEL and (label := record.sources[0].who).isdecimal():
+                    values[LABEL] = float(label)
                 step = self._next_row(values) if known else step
             else:
                 if step is not None:
@@ -149,6 +161,11 @@ class LogReader:
         """The records that say something new. Where a launch may begin is noted; checkpoints are events."""
         for record in self._gatherer.records(self.log.lines(PossibleRecord, self)):
             event, trial = record.form.event, record.form.trial
+            if event == EVALUATES:
+                self._evaluation = record.evaluation
+                continue
+            if event or record.counters or record.epoch:
+                self._evaluation = ""
             if event in (LAUNCH, REPEATED, TRIAL):  # it begins if the next count does not continue
                 self._repeats = Repeats()
                 if event == TRIAL:
@@ -158,6 +175,7 @@ class LogReader:
                 continue
             if self.course.is_unnamed_evaluation(record):
                 record.evaluation = record.evaluation or "eval"
+            record.evaluation = record.evaluation or self._evaluation
             if self._repeats.is_repeat(record):
                 continue
             if not event:
@@ -264,7 +282,7 @@ class LogReader:
         reading = learned.reading
         places = reading.form.kept.get(self.course.counter)
         other_trial = (reading.form.trial or self._named_trial) != self._trial
-        if self._begun or self._resumed or other_trial or not places:
+        if self._evaluation or self._begun or self._resumed or other_trial or not places:
             return 0
         if gatherer.is_open or gatherer.shapes is not self._shapes:
             return 0

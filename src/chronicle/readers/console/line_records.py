@@ -36,6 +36,7 @@ SAVED, LOADED, RESUMED = "saved", "loaded", "resumed"  # of a checkpoint
 LAUNCH = "launch"  # a line that tells when a training began
 REPEATED = "repeated"  # a heading of the log's beginning that comes again
 TRIAL = "trial"  # the heading of one of several trainings
+EVALUATES = "evaluates"  # the heading of what an evaluation tells
 
 _EVALUATION = re.compile(
     r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/\\-]|\.\w)",
@@ -57,6 +58,12 @@ _LAUNCH = re.compile(
     r"(?:train|(?:fine)?-?tun|run|experiment|job)(?:ing)?\b"
     r"(?!.{0,60}\b(?:end|finish|complet|stop|done|took))[^\d\n]{0,60}"
     r"(?:\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d{1,2})(?:[ ,T]{1,2}\d\d:\d\d:\d\d|[_-]\d\d-\d\d-\d\d)",
+    re.IGNORECASE,
+)
+# "Test Error: ", as of PyTorch's first tutorial.
+_OF_EVALUATION = re.compile(
+    r"[^\w\n]{0,8}(test|val(?:idation)?|eval(?:uation)?|dev)"
+    r"(?: (?:errors?|results?|metrics|performance|set))?:\s*",
     re.IGNORECASE,
 )
 HEADING = re.compile(
@@ -88,6 +95,8 @@ def _words_of(named: Sequence[Pair], text: str) -> Words:
     event = (checkpoint.lastgroup or "") if checkpoint else ""
     if not checkpoint and not named and _LAUNCH.match(text):
         event = LAUNCH
+    if not named and (heading := _OF_EVALUATION.fullmatch(text)):
+        return Words(heading[1].lower(), EVALUATES)
     if "esum" in text and not is_bar and _RESUMED.match(text):
         event = RESUMED
     trial, is_heading = _trial(named, text)
@@ -216,7 +225,7 @@ class Record:
             return True
         only_a_bar = bool(self.counters) and not has_named_counter and self.epoch is None
         judged = any(is_judged(n) and not (only_a_bar and role_of(n) in pairs.MEASURES) for n in self.shape)
-        return judged or self.form.has_total
+        return judged or self.form.is_judged_together
 
 
 def _reading(named: Sequence[Pair], text: str = "") -> Reading:
@@ -266,7 +275,7 @@ class Gatherer:
             if form.event == _PART:
                 pair = Pair(form.names[0], reading.values[0], reading.ends.get(0, 0))
                 yield from self._add_to_block(pair, source)
-            elif form.names or form.event in (LAUNCH, REPEATED, RESUMED, TRIAL):
+            elif form.names or form.event in (EVALUATES, LAUNCH, REPEATED, RESUMED, TRIAL):
                 yield from self._end_block()
                 yield Record(reading, (source,))
         yield from self._end_block(of_log=True)

@@ -67,9 +67,11 @@ class Form:
         self.kept = dict[str, dict[str, int]]()
 
     @cached_property
-    def has_total(self) -> bool:
-        """Whether the names tell a loss only beside each other: `total` and its parts `rec` and `kl`."""
-        return any(is_total(name) for name in self.names) and Role.LOSS in by_names(self.names, ()).values()
+    def is_judged_together(self) -> bool:
+        """Whether only names beside each other tell what is judged: `total` and its parts `rec` and `kl`, or
+        a bare `score` beside what an agent explores with."""
+        roles = by_names(self.names, ()).values()
+        return Role.OBJECTIVE in roles or (Role.LOSS in roles and any(map(is_total, self.names)))
 
 
 form_of = lru_cache(maxsize=4096)(Form)

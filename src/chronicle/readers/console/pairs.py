@@ -360,7 +360,7 @@ _NUMBER = (
 )
 _UNIT = (
     r"%|ms|us|µs|s|sec|secs|min|h|it/s|s/it|[kMG]?(?:i?B|tok|tokens)(?:/s(?:ec)?)?|samples/s(?:ec)?|x"
-    r"|st|nd|rd|th"
+    r"|st|nd|rd|th|f0"  # the last is Julia's: 0.5f0
 )
 _NOTE = r"\([\w/%. -]{1,30}\)"
 _WORD = rf"(?:top[ -]\d{{1,3}}(?=[ ][A-Za-z])|[A-Za-z_](?:[\w./@-]|'s\b){{0,60}}+(?<=\w)(?:{_NOTE})?|{_NOTE})"

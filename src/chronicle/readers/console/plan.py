@@ -24,7 +24,7 @@ from chronicle.metrics.roles import SCORES
 from chronicle.model import Role
 from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import PossibleRecord, may_be_log, sample, with_zeros, words_start
-from chronicle.readers.console.counting import Course, Plan, is_round
+from chronicle.readers.console.counting import LABEL, Course, Plan, is_round
 from chronicle.readers.console.line_records import BOX, Gatherer, Record
 from chronicle.readers.console.line_shapes import Shapes
 from chronicle.readers.console.log import Line, text_of
@@ -131,6 +131,7 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     if n_results >= _FEWEST_LINES and 2 * n_results > len(records):
         return Plan(True, by_row=True, of_items=True)
     row_counter = _counter_by_values(training) if training else ""
+    row_counter = LABEL if not row_counter and _labels_grow(training) else row_counter
     is_log = _loss_recurs(training, mentions_training, bool(row_counter))
     return Plan(is_log, by_row=True, row_counter=row_counter, phases=phases)
 
@@ -143,6 +144,14 @@ def _counter_by_values(training: Sequence[Record]) -> str:
         if is_whole(values).all() and (np.diff(values) > 0).all() and not is_known(shape[place]):
             return shape[place]
     return ""
+
+
+def _labels_grow(training: Sequence[Record]) -> bool:
+    """Whether the number in front of each line, as of a process, only grows: `100: loss=2.5` tells a step."""
+    labels = [record.sources[0].who for record in training]
+    if len(labels) < _FEWEST_LINES or not all(map(str.isdecimal, labels)):
+        return False
+    return bool((np.diff(np.array(labels, float)) > 0).all())
 
 
 def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[str]]:
