@@ -226,7 +226,7 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.STEP_TIME, r"\b(step|iteration|iter|batch) (time|timing|duration|cost|avg)\b"
         r"|\btime (per step|(per )?(iteration|iter|batch))\b|\btiming (s|ms) step$"
         r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"
-        r"|^(dt|time)( (ms|s|sec|seconds))?$|^(ms|seconds)$|\btime this (iters?|step|batch)\b",
+        r"|^(dt|time|timer)( (ms|s|sec|seconds))?$|^(ms|seconds)$|\btime this (iters?|step|batch)\b",
         "elapsed time per iteration (ms), train_step_time, step_avg, time/iter, batch_cost, dt, time"),
     Alias(Role.THROUGHPUT,
         r"\b(tokens?|toks?|samples?|examples?|sequences?|seqs?|images?|imgs?|frames?|words?|steps?|its?|iters?|iterations?"
@@ -283,6 +283,8 @@ _WORDS_OF_OTHERS = {
     "train": "Trainings entraînement entrenamiento treino addestramento обучение 訓練 훈련 训练",
     "validation": "Validierungs validación validação validazione валидация 検証 검증 验证",
     "test": "prueba 测试",
+    "best": "最佳 最优 最好",
+    "model": "模型",
 }
 _IN_ENGLISH = {word: name for name, words in _WORDS_OF_OTHERS.items() for word in words.lower().split()}
 _ANY_OTHER = re.compile("|".join(sorted(_IN_ENGLISH, key=len, reverse=True)))

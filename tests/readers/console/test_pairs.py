@@ -26,6 +26,14 @@ LINES = {
     "Epoch 2 val loss: 0.5/1.0": {"Epoch": 2},
     "Epoch: 3 loss = 0.125f0": {"Epoch": 3, "loss": 0.125},
     "Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.301": {"val/mAP": 0.301},
+    "Average Recall  (AR) @[ IoU=0.50:0.95 | area= large | maxDets=100 ] = 0.195": {},
+    "Epoch[5] Batch [20-40]\tSpeed: 25.69 samples/sec\tRPNAcc=0.997": {
+        "Epoch": 5, "Batch": 40, "Speed": 25.69, "RPNAcc": 0.997,
+    },
+    "epoch: 3, dataset: CVC-300, dice: 0.86": {"epoch": 3, "CVC-300/dice": 0.86},
+    "sofa --> mAP : 0.75": {"sofa/mAP": 0.75},
+    "Eval Epoch num 8 | val loss 0.5": {"Eval Epoch": 8, "val loss": 0.5},
+    "Epoch 1 | Train MSE+L1: 62.5 | loss 1e+3": {"Epoch": 1, "Train MSE+L1": 62.5, "loss": 1000},
     "step   911 | loss: 4.988997 | lr 5.9697e-04 | dt: 405.63ms | tok/sec: 1292520.48": {
         "step": 911, "loss": 4.988997, "lr": 0.00059697, "dt": 405.63, "tok/sec": 1292520.48,
     },
@@ -133,6 +141,7 @@ IN_ENGLISH = {
     "Época 3 | pérdida de entrenamiento: 0.5": "epoch 3 | train loss: 0.5",
     "エポック 3/9 損失: 0.5": "epoch 3/9 loss: 0.5",
     "Эпоха 3, потери: 0.5": "epoch 3, loss: 0.5",
+    "最佳模型：Epoch 43  Dice = 0.75": "best model:Epoch 43 Dice= 0.75",
     "passed the property test, loss 0.5": "passed the property test, loss 0.5",
 }
 

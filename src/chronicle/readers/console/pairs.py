@@ -227,6 +227,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # pycocotools, of which the first line of twelve is the one that is compared
     ("maxDets=100 ] = ", r"\bAverage Precision\s+\(AP\) @\[ IoU=0\.50:0\.95 \| area=\s+all \| .*\] = ",
      "val/mAP = "),
+    ("maxDets=", r"\bAverage (?:Precision|Recall)\b.*", ""),
     ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),  # cuda-convnet
     ("ounter ", r"(?<=\d)\.(?=[A-Z]\w{4,12} \d)", ". "),  # "loss 0.25.Counter 1/10"
     ("logprob: ", r"^logprob: ", "test logprob: "),
@@ -262,6 +263,11 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
     # Flower: a round, the loss of the server's evaluation, and other metrics of it
     ("fit progress: (", rf"\bfit progress: \((\d+), ({_FLOAT}), \{{", r"round \1 loss = \2, {"),
+    ("Batch [", r"\bBatch \[\d{1,12}-(?=\d{1,12}\])", "Batch ["),  # MXNet
+    # "epoch: 3, dataset: CVC-300, dice: 0.86" of PraNet: a metric of a test set
+    ("dataset: ", r"\bdataset: ([A-Za-z][\w-]{0,40})[,|;]? +(?=[A-Za-z]\w{0,20}: [\d.])", r"\1/"),
+    ("--> ", r"^(\w+) -{1,3}> (?=\w+ ?: ?[\d.])", r"\1/"),  # "sofa --> mAP : 0.7": one class
+    (" num", r"(?i)\b(epoch|step|iter(?:ation)?) num(?:ber)?(?=[ :=]{1,3}\d)", r"\1"),
     # Tacotron 2
     ("Grad Norm ", rf"\bTrain loss (\d+) ({_FLOAT}) Grad Norm ", r"iteration \1 Train loss = \2 Grad Norm "),
     # "Train: [0/300][50/1251]" of Swin, "Epoch(train) [1][50/858]" of OpenMMLab: epochs, then batches
@@ -363,7 +369,8 @@ _UNIT = (
     r"|st|nd|rd|th|f0"  # the last is Julia's: 0.5f0
 )
 _NOTE = r"\([\w/%. -]{1,30}\)"
-_WORD = rf"(?:top[ -]\d{{1,3}}(?=[ ][A-Za-z])|[A-Za-z_](?:[\w./@-]|'s\b){{0,60}}+(?<=\w)(?:{_NOTE})?|{_NOTE})"
+_LETTERS = r"[A-Za-z_](?:[\w./@-]|'s\b|\+(?=[A-Za-z])){0,60}+(?<=\w)"
+_WORD = rf"(?:top[ -]\d{{1,3}}(?=[ ][A-Za-z])|{_LETTERS}(?:{_NOTE})?|{_NOTE})"
 _PAIR = re.compile(
     rf"""(?<![\w./\\])(?:
       (?P<name> (?!\() {_WORD} (?:[ ](?:/[ ])?{_WORD}){{0,4}}? )
