@@ -47,6 +47,18 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(3, 2.5)], "epoch": [(3, 0.1), (3, 0.1)], "eval_loss": [(3, 2.0)]},
         "step",
     ),
+    "the bar of an evaluation that a terminal kept behind a line of the training": (
+        "hf-console",
+        " 33%|███       | 3/9 [00:01<00:02]{'eval_loss': 2.0, 'epoch': 1.0}\n{'loss': 2.5, 'epoch': 1.0}\n"
+        "100%|██| 2/2 [00:01<00:00]\n 67%|███       | 6/9 [00:02<00:01]{'eval_loss': 1.5, 'epoch': 2.0}\n"
+        "{'loss': 2.25, 'epoch': 2.0}\n100%|██| 2/2 [00:01<00:00]\n 67%|███       | 6/9 [00:02<00:01]\n"
+        "100%|███       | 9/9 [00:03<00:00]\n{'train_runtime': 9.0, 'epoch': 3.0}\n"
+        "{'eval_loss': 1.25, 'epoch': 3.0}\n",
+        {"eval_loss": [(3, 2.0), (6, 1.5), (9, 1.25)],
+         "epoch": [(3, 1.0), (3, 1.0), (6, 2.0), (6, 2.0), (9, 3.0)],
+         "loss": [(3, 2.5), (6, 2.25)]},
+        "step",
+    ),
     "a terminal that kept only the bars before the lines, and a second training": (
         "hf-console",
         " 92%|█▏| 12500/13605 [28:51<2:06, 6.88s/it]\n{'loss': 2.5, 'epoch': 4.59}\n"

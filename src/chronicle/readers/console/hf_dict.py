@@ -36,6 +36,7 @@ _OF = re.compile(r"'(global_step)/max_steps': '(\d{1,18})/\d+'")  # ms-swift
 _STEPS = ("global_step", "step")  # of trainers whose lines tell the step
 _SUMMARY = "train_runtime"
 _EPOCH_ERROR, _EPOCH_ERROR_SHARE = 0.006, 0.0006  # epochs are printed with two decimals, or with four digits
+_LATE_EPOCHS = 0.1  # by which the last bar is further than an evaluation, at least
 _MOST_BARS, _MOST_EPOCHS = 64, 1e6
 _LINES_COMPARED = 64  # of a training, to find out how many steps an epoch has
 
@@ -76,7 +77,9 @@ class Bars:
         if self.total not in ("", total) and any(row.bar_total == total for row in losses):
             yield self.placed()  # another launch begins: the one before printed no summary
         if losses and not self.total:  # a buffer may have held lines back until an evaluation
-            self.total = next(iter(self.drawn)) if len(losses) > 1 else total
+            own = losses[0].bar_total  # which is under way, unless it is that of a preparation
+            own = own if str(self.drawn.get(own, own)) != own else total
+            self.total = next(iter(self.drawn)) if len(losses) > 1 else own
         if total != self.total:
             return
         self._place(before, n, len(losses) > 1)
@@ -93,7 +96,8 @@ class Bars:
     def end(self) -> Rows:
         """The lines at the end of the log. Those that a buffer held back stand at the last bar."""
         ended = not math.isnan(self.end_epoch) or str(self.drawn.get(self.total)) == self.total
-        kept_back = sum("loss" in row.values for row in self.waiting) > 1 - ended
+        n_losses = sum("loss" in row.values for row in self.waiting)
+        kept_back = bool(self.waiting) if ended else n_losses > 1
         if not self.total and (ended or kept_back):
             self.total = next(iter(self.drawn), "")
         if kept_back and self.total:
@@ -106,9 +110,13 @@ class Bars:
         rows, after, before = self.rows, np.array(self.rows.steps), np.array(self.before)
         epochs = rows.column("epoch")
         epochs[~((epochs > 0) & (epochs < _MOST_EPOCHS))] = np.nan  # these cannot be compared
-        if steps_per_epoch := self._steps_per_epoch(after, before, epochs):
+        steps_per_epoch, is_sure = self._steps_per_epoch(after, before, epochs)
+        if steps_per_epoch:
             by_epoch = np.rint(epochs * steps_per_epoch)
-            none = np.array(self.crowded, bool) & (by_epoch < 2.0**63)
+            # A buffer may have held an evaluation back.
+            is_late = is_sure & (after == before) & (np.abs(after / steps_per_epoch - epochs) > _LATE_EPOCHS)
+            none = np.array(self.crowded, bool) | (is_late & np.isnan(rows.column("loss")))
+            none &= by_epoch < 2.0**63
             fitting = [_fit(n, epochs, steps_per_epoch) for n in (after, before)]
             by_epoch = np.where(none, by_epoch, 0).astype(np.int64)
             rows.steps = array("q", np.select([*fitting, none], [after, before, by_epoch], after).tobytes())
@@ -117,23 +125,23 @@ class Bars:
         self.rows, self.before, self.crowded = Rows(), array("q"), array("b")
         return rows
 
-    def _steps_per_epoch(self, after: Steps, before: Steps, epochs: Floats) -> float:
-        """From lines between two drawings of the same count, else from the end of the training, else the
-        number with which most lines agree. 0 if no line names an epoch."""
+    def _steps_per_epoch(self, after: Steps, before: Steps, epochs: Floats) -> tuple[float, bool]:
+        """From lines between two drawings of the same count, which is sure, else from the end of the
+        training, else the number with which most lines agree. 0 if no line names an epoch."""
         with_loss = np.array(self.rows.columns.get("loss", ((), ()))[1], np.int64)
         with_loss = with_loss[~np.isnan(epochs[with_loss])]
         after, before, epochs = after[with_loss], before[with_loss], epochs[with_loss]
         sure = np.flatnonzero((after == before) & (np.array(self.crowded)[with_loss] == 0) & (after > 0))
         if len(sure):
             last = sure[np.argmax(epochs[sure])]
-            return float(after[last] / epochs[last])
+            return float(after[last] / epochs[last]), True
         places = np.unique(np.array(self.places.get(self.total, ()), np.int64))
         if not len(with_loss) or not len(places):
-            return 0.0
+            return 0.0, False
         if self.end_epoch > 0 and places[-1] == int(self.total):
-            return float(places[-1] / self.end_epoch)
+            return float(places[-1] / self.end_epoch), False
         if len(places) - (places[0] == 0) == 1:  # the last line is nearest to it
-            return float(places[-1] / epochs[-1])
+            return float(places[-1] / epochs[-1]), False
         some = slice(None, None, len(with_loss) // _LINES_COMPARED + 1)
         after, before, epochs = after[some], before[some], epochs[some]
         maybe = (np.stack([after, before], axis=1) / epochs[:, None]).ravel()
@@ -141,7 +149,7 @@ class Bars:
         def agreeing(steps: float) -> int:
             return int(np.count_nonzero(_fit(nearest(places, epochs * steps), epochs, steps)))
 
-        return float(max(maybe[maybe > 0], key=agreeing, default=0.0))
+        return float(max(maybe[maybe > 0], key=agreeing, default=0.0)), False
 
 
 def _fit(steps: Steps, epochs: Floats, steps_per_epoch: float) -> NDArray[np.bool_]:
