@@ -300,6 +300,8 @@ t_loss: loss, v_loss: validation-loss, acc: score
 v_loss: loss, lr: learning-rate
 loss: loss, v_loss: part-loss
 train: loss, valid: validation-loss, total: other
+Train: loss, Val: validation-loss, MAE: other
+timer: step-time, Loss: loss
 Train: loss, Test: validation-loss
 train: loss, dev: validation-loss, holdout: validation-loss
 valid: other, test: other

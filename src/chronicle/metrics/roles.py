@@ -240,19 +240,20 @@ def _phases(roles: Roles) -> dict[str, Role]:
     """`train` beside `valid`, or `t_loss` beside `v_loss`, are losses where no other name speaks of one.
     Beside a loss of the training they are something else: scores mostly. Where several names come again with
     a `v_` before them, or `vl_` in place of `tr_`, these were measured in a validation."""
-    names = {plain(name): role for name, role in roles.items()}
+    known = {plain(name): role for name, role in roles.items()}
     twins = dict[str, Role]()
     for name in roles:
         prefix, _, rest = plain(name).partition(" ")
         of_training = (prefix_of_training + rest for prefix_of_training in aliases.TWINS.get(prefix, ()))
-        if twin := next(filter(names.__contains__, of_training), ""):
-            twins[name] = names[twin]
+        if twin := next(filter(known.__contains__, of_training), ""):
+            twins[name] = known[twin]
     if len(twins) > 1:
         held_out = {Role.LOSS: Role.VALIDATION_LOSS, Role.SCORE: Role.VALIDATION_SCORE}
         return dict(roles) | {name: held_out.get(role, Role.OTHER) for name, role in twins.items()}
     ours = {name for name in roles if plain(name) in aliases.OF_TRAINING}
     theirs = {name for name in roles if plain(name) in aliases.OF_EVALUATION}
-    others = {role for name, role in roles.items() if name not in ours | theirs}
+    bare = set(filter(names.is_error, _named(roles, Role.LOSS)))  # errors of neither
+    others = {role for name, role in roles.items() if name not in ours | theirs | bare}
     if ours and (Role.LOSS in others or (Role.PART_LOSS in others and not theirs)):
         return dict(roles) | {name: Role.OTHER for name in ours | theirs if "loss" not in plain(name)}
     if not ours or not theirs or not others.isdisjoint(LOSSES):

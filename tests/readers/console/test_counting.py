@@ -427,3 +427,42 @@ def test_a_bare_score_beside_what_is_explored_with_is_of_a_training(tmp_path: Pa
     )
     (attempt,) = attempts(tmp_path, "".join(rows))
     assert (attempt.series["Score"].role, attempt.axis) == ("objective", "epoch")
+
+
+def test_a_bar_that_is_drawn_empty_before_its_epoch_is_named_begins_the_next_one(tmp_path: Path) -> None:
+    """What was drawn last is the last batch but one, twice, as numbers are set after the count has moved."""
+    lines = list[str]()
+    for epoch in range(5):
+        lines += ["  0%|    | 0/40 [00:00<?, ?it/s]", f"Epoch {epoch}:   0%|    | 0/40 [00:00<?, ?it/s]"]
+        for n in range(40):
+            told = f"[00:{n:02d}<00:10, 4.4s/it, loss:{3 - epoch / 8 - n / 512:.4f}]"
+            lines += [f"Epoch {epoch}:  5%|#   | {n + later}/40 {told}" for later in (0, n < 39)]
+        lines += [f"validating:  50%|##  | {n}/4 [00:01<00:01, 1.1s/it, loss:{2 + n / 8}]" for n in range(4)]
+    (attempt,) = attempts(tmp_path, "\r".join(lines) + "\n")
+    assert attempt.series["loss"].steps.tolist() == list(range(200))
+
+
+def test_an_evaluation_below_another_one_keeps_its_own_name(tmp_path: Path) -> None:
+    text = ""
+    for step in range(0, 1200, 100):
+        text += f"Train Ep: {step} Loss: {3 - step / 1024}\n"
+        text += f"Test set: Average loss: {4 - step / 1024}, Accuracy: 278/2000 (13%)\n"
+        text += f"Val set: Average loss: {5 - step / 1024}, Accuracy: 36/300 (12%)\n"
+    (attempt,) = attempts(tmp_path, text)
+    own = [(step, 4 - step / 1024) for step in range(0, 1200, 100)]
+    assert points(attempt, "test/Average loss") == own
+    assert points(attempt, "val/Average loss") == [(step, loss + 1) for step, loss in own]
+
+
+@pytest.mark.parametrize(
+    "best", ["best record: [epoch {e}], [val loss {loss}]", "Best model: val loss {loss} at epoch {e}"]
+)
+def test_a_line_that_tells_the_best_so_far_again_is_no_point(best: str, tmp_path: Path) -> None:
+    losses = [3 - epoch / 8 for epoch in range(1, 13)]
+    text = "".join(
+        f"[epoch {e}], [train loss {loss - 1}]\n[epoch {e}], [val loss {loss}]\n"
+        + f"{best.format(e=e, loss=loss)}\n"
+        for e, loss in enumerate(losses, 1)
+    )
+    (attempt,) = attempts(tmp_path, text + best.format(e=4, loss=losses[3]) + "\n")
+    assert points(attempt, "val loss") == list(enumerate(losses, 1))

@@ -78,7 +78,7 @@ class Epochs:
 
     def step(self, epoch: float, step: int, of: int = 0) -> int:
         """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
-        if step == 0 and epoch == self.epoch and self._step == of > 0:
+        if step == 0 and epoch == self.epoch and 0 < _WHOLE_PASS * of <= self._step:
             return self._before + of  # a full bar is drawn empty before its next epoch is named (Lightning)
         if self.epoch is not None and epoch != self.epoch:
             falls = step < self._step or (step == self._step and not self._repeats)
@@ -301,7 +301,7 @@ class Repeats:
         last, n_counters = self._last, len(record.counters) + (record.epoch is not None)
         start = record.sources[0].start
         shared = {*last.names} & {*record.shape} if not (n_counters or record.is_block) else ()
-        if last.evaluation and any(map(is_judged, shared)):
+        if last.evaluation and not record.evaluation and any(map(is_judged, shared)):
             record.evaluation = last.evaluation
         is_summary = n_counters < last.n_counters
         comparable = record.counters or start != last.start or is_summary

@@ -163,7 +163,11 @@ _BAR_PICTURE = re.compile(r"%\|[ \u2580-\u259f]*\|")  # differs in each line
 _RULE = re.compile(r"[-=#*_+|\s]{6,}")
 _RULES_AND_BLANKS = " \t-=#*_+|>"
 BOX = re.compile(r"\|\s*([^|]{1,120}?)\s*\|\s*([^|]{0,60}?)\s*\|")
-_SUMMARY = re.compile(r"\bbest iteration(?: is)?:?$|^best (?:iteration|epoch|step)\b", re.IGNORECASE)
+_SUMMARY = re.compile(
+    r"\bbest iteration(?: is)?:?$|^best (?:iteration|epoch|step)\b"
+    r"|^best (?:record|model|result|checkpoint)s?\s?[:@-].{0,200}\b(?:epoch|step|iter)",
+    re.IGNORECASE,
+)
 _MOST_HEADINGS = 64
 
 
