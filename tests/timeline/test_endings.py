@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -110,6 +111,16 @@ def test_without_times_a_fault_after_the_last_record_of_the_log_ended_it() -> No
     here = Fault(Place("a.csv", 99), "Xid 79", kind="preemption", at_step=100)
     timeline = stitch([run(started=NAN, faults=(here, fault(at_step=50, kind="node")))])
     assert [ending.how for ending in endings(timeline)] == ["preempted"]
+
+
+@pytest.mark.parametrize(("n_faults", "ended"), [(1, ["", ""]), (2, ["crashed", "crashed"])])
+def test_without_times_a_fault_ended_none_of_several_there(n_faults: int, ended: list[str]) -> None:
+    here = Fault(Place("a.csv", 99), "BrokenPipeError: [Errno 32]", n_faults, kind="exception", at_step=100)
+    first, second = run(started=NAN), run(started=NAN, faults=(here,))
+    loss = second.series["loss"]
+    second = replace(second, name="a.csv#2", series={"loss": replace(loss, values=loss.values + 0.125)})
+    timeline = stitch([replace(first, name="a.csv#1"), second])
+    assert [ending.how for ending in endings(timeline)] == ended
 
 
 @pytest.mark.parametrize(("signal", "ended"), [("SIGSEGV of python", "crashed"), ("SIGKILL", "killed")])

@@ -321,17 +321,22 @@ def faults_in_order(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tup
 def ended_by(timeline: Timeline) -> list[str]:
     """The fault that ended each attempt, such as "node failure", else "". Faults count from a minute before
     the attempt's last record up to the first record of the next attempt; without times, those that its own
-    log has after its last step. Of several, `_ENDS` gives the first."""
+    log has after its last step, if there is one for each that ended there. Of several, `_ENDS` counts."""
     if not timeline.faults:
         return [""] * len(timeline.attempts)
     spans = [wall_clock(attempt) for attempt in timeline.attempts]
     starts = np.sort([first for first, _ in spans])  # unknown starts are NaN and come last
+    lasts = [
+        max((int(s.steps[-1]) for s in a.series.values() if len(s)), default=-1) for a in timeline.attempts
+    ]
+    ends = [(attempt.sources, last) for attempt, last in zip(timeline.attempts, lasts, strict=True)]
     words = []
-    for attempt, (_, ended) in zip(timeline.attempts, spans, strict=True):
+    for (sources, last), (_, ended) in zip(ends, spans, strict=True):
         if math.isnan(ended):
-            last = max((int(s.steps[-1]) for s in attempt.series.values() if len(s)), default=None)
-            own = [f for f in timeline.faults if f.place.source.startswith(attempt.sources)]
+            own = [f for f in timeline.faults if f.place.source.startswith(sources)]
             around = [fault for fault in own if fault.at_step == last]
+            if sum(fault.count for fault in around) < ends.count((sources, last)):
+                around = []  # it may have ended any of them
         else:
             until = min(starts[starts > ended], default=math.inf)
             around = [fault for fault in timeline.faults if ended - _BEFORE_END_S <= fault.at_time <= until]
