@@ -263,3 +263,39 @@ def test_a_list_that_is_a_column_is_no_fact(tmp_path: Path) -> None:
     attempt = attempt_of(tmp_path, json.dumps({"log": columns, "lrs": [0.1, 0.2], "seed": 3}), "a.json")
     assert attempt.facts == {"format": "json", "lrs": "0.1, 0.2", "seed": 3}
     assert attempt.series["loss"].steps.tolist() == [1, 2, 3, 4]
+
+
+def test_rows_by_the_name_and_number_of_an_epoch(tmp_path: Path) -> None:
+    content = {f"epoch_{n}": {"train_loss": 4 - n / 4, "val_loss": 4.5 - n / 4} for n in range(1, 11)}
+    (attempt,) = read(document(tmp_path, content))
+    assert points(attempt)["val_loss"] == [(n, 4.5 - n / 4) for n in range(1, 11)]
+    assert attempt.axis == "epoch"
+
+
+def test_objects_with_the_same_lists_are_runs_that_their_keys_name(tmp_path: Path) -> None:
+    lists = {"train_loss": [2.0, 1.5, 1.25, 1.0], "val_loss": [2.5, 2.0, 1.75, 1.5]}
+    file = document(tmp_path, {"sgd": lists, "adam": {**lists, "train_loss": [1.0, 0.5, 0.25, 0.125]}})
+    assert [(a.facts["run"], a.series["train_loss"].values[0]) for a in read(file)] == [
+        ("adam", 1.0),
+        ("sgd", 2.0),
+    ]
+    parts = document(
+        tmp_path, {"actor": {"loss": [2.0, 1.5, 1.25, 1.0]}, "critic": {"loss": [2.5, 2.0, 1.75, 1.5]}}
+    )
+    assert {*read(parts)[0].series} == {"actor/loss", "critic/loss"}
+
+
+def test_a_dictionary_as_python_prints_it_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "history.txt"
+    file.write_text(
+        "{'train': {'loss': [np.float64(2.5), 2.25, nan, 1.75]}, "
+        "'val': {'loss': [2.5, 2.25, 2.0, inf]}, 'done': True}"
+    )
+    (attempt,) = read(file)
+    assert points(attempt) == {
+        "train/loss": [(0, 2.5), (1, 2.25), (3, 1.75)],
+        "val/loss": [(0, 2.5), (1, 2.25), (2, 2.0), (3, np.inf)],
+    }
+    file.write_text("{'train': {'loss': [2.5, 2.25, __import__('os').getcwd(), 1.75]}}")
+    with pytest.raises(UnknownFormat):
+        read(file)

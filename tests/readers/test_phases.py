@@ -107,3 +107,16 @@ def test_a_flag_tells_the_rows_of_the_evaluation(tmp_path: Path, flag: str, of_t
         "loss": [(n, 3 - n / 8) for n in range(1, 10) if n % 3],
         f"{name}/loss": [(n, 3 - n / 8) for n in (3, 6, 9)],
     }
+
+
+def test_any_column_that_holds_nothing_but_phases_tells_them(tmp_path: Path) -> None:
+    rows = [{"event": "train_step", "step": n, "loss": 4 - n / 4} for n in range(10)]
+    rows[5:5] = [{"event": "eval", "step": 4, "loss": 3.5}]
+    file = tmp_path / "log.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (attempt,) = read(file)
+    assert points(attempt) == {"loss": [(n, 4 - n / 4) for n in range(10)], "eval/loss": [(4, 3.5)]}
+    file.write_text(
+        "".join(json.dumps(row) + "\n" for row in [*rows, {"event": "checkpoint", "step": 9, "loss": 1.0}])
+    )
+    assert len(read(file)[0].series["loss"]) == 12

@@ -15,9 +15,10 @@ or which are what a phase measured. One is known by its key: ``trainer_state.jso
 
 from __future__ import annotations
 
+import ast
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
@@ -28,21 +29,24 @@ from typing import Any
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.names import role_of
-from chronicle.model import Attempt, Fault, Place
+from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import json_lines
-from chronicle.readers.columns import attempt_of
+from chronicle.readers.columns import WRAPPED, attempt_of
 from chronicle.readers.hyperparameters import config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
-from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
+from chronicle.readers.runs_in_table import attempts_of, loss_of, names_an_evaluation, runs_of
 from chronicle.readers.step_axis import counted_by, counts_steps, is_counter
 from chronicle.readers.text import Head, clean, json_or_none
 
 MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
 _FIRST_TIME, _LAST_TIME = 1e9, 1e10  # Unix seconds: the years 2001 to 2286
-_MOST_DIGITS = 16
+_NUMBERED = re.compile(r"(?:(?P<what>epoch|step|iter(?:ation)?|round|episode)[ _-]?)?(?P<number>\d{1,15})")
 _OF_TABLE = re.compile(r"(?:^|/)\d+(?:/|$)")  # a key that is the number of a row
 MAX_DEPTH, MAX_TABLES = 8, 1000
+MOST_PYTHON_BYTES = 1 << 24
+_IN_PYTHON = re.compile(r"\{\s*'[^'\n]{1,60}':\s*[\[{]")
+_NAN, _INF = re.compile(r"\bnan\b"), re.compile(r"\binf\b")
 
 
 @dataclass(frozen=True)
@@ -64,22 +68,34 @@ def identify(head: Head) -> bool:
     if any(known(head) for known in (json_lines.identify, is_state)):
         return False
     try:
-        document = parsed(head)[0]
+        document = _document(head)[0]
         return next(_tables(document), None) is not None or bool(_named_by_file(document, head.path))
     except (ValueError, RecursionError):
         return False
 
 
+def _document(head: Head) -> tuple[Any, bool]:
+    """As `json_lines.parsed`, also of a small file that is a dictionary as Python prints it."""
+    if head.size > MOST_PYTHON_BYTES or not _IN_PYTHON.match("\n".join(head.lines).lstrip()):
+        return parsed(head)
+    with head.opened() as file:
+        text = WRAPPED.sub(r"\1", file.read().strip())
+    try:
+        return ast.literal_eval(_NAN.sub("None", _INF.sub("1e999", text))), False
+    except (SyntaxError, MemoryError) as err:
+        raise ValueError(str(err)) from err
+
+
 def runs(path: Path) -> list[str]:
     """The runs that a column names, as the fact "run" of their attempts. Raises BadLog as `read`."""
-    tables = list(islice(_tables(whole_document(path)[0]), MAX_TABLES))
+    tables = list(islice(_tables(whole_document(path, _document)[0]), MAX_TABLES))
     return [run for run in runs_of(path, columns_of(_rows(tables))) if run]
 
 
 def read(path: Path) -> list[Attempt]:
     """An attempt a run. Where several tables are in the document, metrics have the path of theirs in front.
     Raises BadLog where it is no whole JSON document, or holds no number."""
-    document, faults = whole_document(path)
+    document, faults = whole_document(path, _document)
     tables = list(islice(_tables(document), MAX_TABLES))
     rows = _rows(tables) or _named_by_file(document, path)
     logged = {f"{table.path}/{name}".lstrip("/") for table in tables for name in table.rows[0]}
@@ -97,6 +113,8 @@ def _rows(tables: list[Table]) -> list[Row]:
     counted = [[*_prefixed(table)] for table in tables if table.counted]
     if not parallel:
         return [row for table in counted for row in table]
+    if not counted and _are_runs(parallel):
+        return [{"run": table.path} | row for table in parallel for row in table.rows]
     rows = list[Row]({} for _ in range(max(len(table.rows) for table in parallel)))
     for table in parallel:
         _put(_prefixed(table), len(table.rows), rows)
@@ -108,6 +126,15 @@ def _rows(tables: list[Table]) -> list[Row]:
         return sorted([*host, *({name: n} | row for n, row in enumerate(rows))], key=itemgetter(name))
     _put(rows, len(rows), host)
     return [row for table in counted for row in table]
+
+
+def _are_runs(tables: Sequence[Table]) -> bool:
+    """Whether tables side by side are runs, named by their keys: each has the same metrics, a loss and what
+    an evaluation measured among them, as parts of one training do not."""
+    names = set(tables[0].rows[0])
+    tells_both = any(role_of(name) is Role.LOSS for name in names) and any(map(names_an_evaluation, names))
+    alike = all(set(table.rows[0]) == names and not names_a_phase(table.path) for table in tables)
+    return len(tables) > 1 and tells_both and alike
 
 
 def _tables(value: Any, path: str = "", depth: int = 0) -> Iterator[Table]:
@@ -161,17 +188,20 @@ def _is_point(row: Any) -> bool:
 
 
 def _numbered(value: Any) -> dict[int, Any]:
-    """An object whose keys are numbers, in their order; {} for anything else."""
-    if not isinstance(value, dict) or not all(key.isdecimal() and len(key) < _MOST_DIGITS for key in value):
+    """An object whose keys are numbers (`7`, `epoch_7`), in their order; {} for anything else."""
+    keys = [*map(_NUMBERED.fullmatch, value)] if isinstance(value, dict) else []
+    if not all(keys) or len({key["what"] for key in keys if key}) != 1:
         return {}
-    return {int(key): value[key] for key in sorted(value, key=int)}
+    by_number = {int(key["number"]): value[key[0]] for key in keys if key}
+    return {number: by_number[number] for number in sorted(by_number)}
 
 
 def _rows_of_columns(value: Mapping[str, Any], path: str) -> list[Row]:
     """The rows of an object of lists of numbers, or of rows by step; [] where it is none."""
     by_step = _numbered(value)
     if len(by_step) >= MIN_JUDGED_ROWS and all(isinstance(row, dict) for row in by_step.values()):
-        rows = [{"step": step} | dict(flat(row)) for step, row in by_step.items()]
+        what = _NUMBERED.fullmatch(next(iter(value)))["what"] or "step"  # type: ignore[index]
+        rows = [{what: number} | dict(flat(row)) for number, row in by_step.items()]
         return rows if all(any(map(_moves, row)) for row in rows) else []
     numbered = {key: _numbered(cells) for key, cells in value.items()}
     lists = ((key, list(numbered[key].values()) or cells) for key, cells in value.items())

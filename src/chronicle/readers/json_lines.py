@@ -318,10 +318,12 @@ def parsed(head: Head) -> tuple[Any, bool]:
     return value, bool(text[end:].strip(_BLANK))
 
 
-def whole_document(path: Path) -> tuple[Any, tuple[Fault, ...]]:
+def whole_document(
+    path: Path, parse: Callable[[Head], tuple[Any, bool]] = parsed
+) -> tuple[Any, tuple[Fault, ...]]:
     """The document in a file, and a fault for what follows it. Raises BadLog where it is cut, or damaged."""
     try:
-        value, more = parsed(Head.of(path))
+        value, more = parse(Head.of(path))
     except (ValueError, RecursionError) as err:
         raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
     return value, (Fault(Place(str(path)), "something follows the document; left out"),) if more else ()

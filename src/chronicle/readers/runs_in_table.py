@@ -423,19 +423,21 @@ def _by_keys(columns: Columns) -> dict[str, Column]:
 
 
 def _phases_in(name: str, column: Column) -> list[str]:
-    """The word for its phase in each cell of a column that tells them apart, as one of texts does or a flag
-    (`is_validation`); [] for any other column."""
+    """The word for its phase in each cell of a column that tells them apart, as a flag does (`is_validation`)
+    or one of texts: of any name where it holds nothing else; [] for any other column."""
     is_flag, phase = column_key(name).startswith("is_"), column_key(name).removeprefix("is_")
-    if not (phase in _PHASES if is_flag else phase in PHASE_NAMES and column.is_text):
+    if not (phase in _PHASES if is_flag else column.is_text):
         return []
-    words = [str(word).strip().lower() for word in column.values]
+    texts = (str(word).strip().lower() for word in column.values)
+    words = [next(filter(_PHASES.__contains__, re.split(r"[\W_]+", text)), text) for text in texts]
     if is_flag:
         other = "train" if phase in OF_EVALUATION else "val"
         of_flag = {"true": phase, "1": phase, "1.0": phase, "false": other, "0": other, "0.0": other}
         words = [of_flag.get(word, "") for word in words]
     known = Counter(word for word in words if word in _PHASES)
     both = known.keys() & OF_TRAINING and known.keys() & OF_EVALUATION
-    return words if both and 2 * known.total() > len(words) else []
+    enough = len(words) // 2 + 1 if is_flag or phase in PHASE_NAMES else len(words)
+    return words if both and known.total() >= enough else []
 
 
 @lru_cache(maxsize=4096)
