@@ -287,7 +287,7 @@ def lacking(view: View, pattern: Pattern) -> tuple[str, ...]:
     points, and "attempts" if there were too few."""
     instead = bool(pattern.instead) and logged(view, pattern.instead)
     roles = [role for role in pattern.needs if not (instead or logged(view, role))]
-    short = {role for role in roles if role is not Role.LOSS and view.most_points[role] > 0}
+    short = {role for role in roles if 0 < view.most_points[role] < MIN_POINTS}
     wanted = tuple(f"{MIN_POINTS}-points-of-{role}" if role in short else str(role) for role in roles)
     return (*wanted, "attempts") if len(view.attempts) < pattern.needs_attempts else wanted
 

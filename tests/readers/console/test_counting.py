@@ -466,3 +466,12 @@ def test_a_line_that_tells_the_best_so_far_again_is_no_point(best: str, tmp_path
     )
     (attempt,) = attempts(tmp_path, text + best.format(e=4, loss=losses[3]) + "\n")
     assert points(attempt, "val loss") == list(enumerate(losses, 1))
+
+
+@pytest.mark.parametrize("n_epochs", [1, 2, 3])
+def test_a_training_that_has_only_begun_is_read(n_epochs: int, tmp_path: Path) -> None:
+    rows = [
+        f"[Epoch {n} / 3] train_loss={2 - n / 4}, valid_loss={3 - n / 4}\n" for n in range(1, n_epochs + 1)
+    ]
+    (attempt,) = attempts(tmp_path, "Using device cuda\n" + "".join(rows))
+    assert points(attempt, "train_loss") == [(n, 2 - n / 4) for n in range(1, n_epochs + 1)]

@@ -38,6 +38,7 @@ MOST_LINES = 6000  # that are read from either end
 _FEW_LINES = 2000  # that are read first, and show enough of most logs
 _FEWEST_LINES = 8  # of one shape
 _FEWEST_EPOCHS = 4  # lines of one shape, if each tells an epoch with its loss
+_SHAPES_OF_AN_EPOCH = 2  # at most, of a training that has only begun: its own line, and that of an evaluation
 _FEWEST_POINTS = 3  # of a counter
 _FEWEST_STEPS = 4  # different ones, by which it is known what counts
 _FEWEST_RESTARTS = 2  # of a counter, by which an outer one is recognised
@@ -291,8 +292,10 @@ def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> b
 
 def _have_growing_steps(records: Iterable[Record], course: Course, mentions_training: bool) -> bool:
     """Whether records of one shape stand at steps that grow. Solvers, benchmarks and servers print such
-    records too: names that are not known only count if the log mentions a training."""
+    records too: names that are not known only count if the log mentions a training. Of a training that has
+    only begun, one loss at `epoch 1/3` is enough."""
     steps_of = dict[tuple[object, ...], list[int]]()  # by what is alike
+    has_begun = False
     for record in records:
         step, _ = course.step(record)
         if step is None:
@@ -303,6 +306,7 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
             alike: tuple[object, ...] = record.shape, record.evaluation
             is_named = record.epoch or (record.counters and record.counters[0][1].name != PROGRESS)
             n_enough = _FEWEST_EPOCHS if is_named and has_loss else _FEWEST_LINES
+            has_begun |= has_loss and record.epoch is not None and record.epoch.of > 0
         elif mentions_training and record.counters and any(value % 1 != 0 for value in record.values):
             alike, n_enough = (record.shape,), _FEWEST_LINES
         else:
@@ -313,7 +317,8 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
             n_rises, n_falls = np.count_nonzero(ways > 0), np.count_nonzero(ways < 0)
             if n_rises >= _FEWEST_STEPS - 1 and n_rises > 4 * n_falls:
                 return True
-    return False
+    few_shapes = len(steps_of) <= _SHAPES_OF_AN_EPOCH
+    return has_begun and few_shapes and all((np.diff(steps) > 0).all() for steps in steps_of.values())
 
 
 def _loss_recurs(training: Sequence[Record], mentions_training: bool, is_counted: bool) -> bool:
