@@ -254,6 +254,8 @@ loss: loss, loss_foo: dataset-loss foo, loss_bar: dataset-loss bar
 train_loss_wiki: dataset-loss wiki, train_loss_foo: dataset-loss foo
 loss_total: loss, loss_source: part-loss, loss_domain_avg: part-loss, loss_distill: part-loss
 loss: loss, loss_source: dataset-loss source, loss_target_web: dataset-loss target_web
+train_loss: loss, data_loss: part-loss, physics_loss: part-loss
+loss_history/total: loss, loss_history/bc: part-loss, loss_history/pde: part-loss
 total_loss: loss, loss_cls: part-loss, loss_box_reg: part-loss, loss_novel: part-loss, loss_new: part-loss
 my_loss: loss, lr: learning-rate
 loss: loss, my_loss: part-loss

@@ -189,6 +189,16 @@ def test_a_history_of_few_epochs_is_read(tmp_path: Path) -> None:
     assert points(attempt)["train_loss"] == [(1, 2.25), (2, 2.0), (3, 1.75)]
 
 
+def test_rows_that_count_epochs_or_nothing_are_read_in_their_order(tmp_path: Path) -> None:
+    """Names without the word "loss" beside an epoch; and losses beside nothing that counts."""
+    rows = [{"total": 9.5 - i, "bc": 0.5, "ic": 4.5 - i / 2} for i in range(8)]
+    (attempt,) = read(document(tmp_path, [{"epoch": i} | row for i, row in enumerate(rows)]))
+    assert (attempt.axis, points(attempt)["total"][:2]) == ("epoch", [(0, 9.5), (1, 8.5)])
+    bare = [{"q1_loss": row["total"], "alpha": None if i < 3 else 0.5} for i, row in enumerate(rows)]
+    (attempt,) = read(document(tmp_path, bare))
+    assert (attempt.axis, points(attempt)["q1_loss"][:2]) == ("row", [(0, 9.5), (1, 8.5)])
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -256,6 +266,12 @@ def test_a_list_of_numbers_is_the_loss_that_its_file_is_named_after(tmp_path: Pa
     assert series.values[[0, 1, 3, 4, 5]].tolist() == [2.5, 2.25, 2.0, 1.5, 1.25]
     (tmp_path / "losses.json").write_text("[1, 2, 3, 4, 5]")
     assert not json_documents.identify(Head.of(tmp_path / "losses.json"))
+
+
+def test_a_list_of_numbers_is_the_reward_that_its_file_is_named_after(tmp_path: Path) -> None:
+    file = document(tmp_path, [-3, -2, 0, 4, 4.5]).rename(tmp_path / "episode_rewards.json")
+    (attempt,) = read(file)
+    assert points(attempt) == {"episode_rewards": [(0, -3.0), (1, -2.0), (2, 0.0), (3, 4.0), (4, 4.5)]}
 
 
 def test_a_list_that_is_a_column_is_no_fact(tmp_path: Path) -> None:

@@ -263,6 +263,10 @@ def _grid(settings: str, steps: str) -> str:
     return f"{settings},epochs,loss\n" + "".join(rows)
 
 
+BATCHES = [(4, 1), (4, 1), (4, 2), *((2, n) for n in range(1, 40))]  # sizes of a batch and steps
+DRAWN_SEEDS = (5345, 7445, 12, 991, 4895, 77, 310, 2048, 5, 1234)
+
+
 @pytest.mark.parametrize(
     ("text", "rows", "axis"),
     [
@@ -275,8 +279,18 @@ def _grid(settings: str, steps: str) -> str:
             "configurations or items (trial), no steps",
             "item",
         ),
+        (
+            "batch_size,loss,step,tokens\n" + "".join(f"{b},{9 / n},{n},{512 * b}\n" for b, n in BATCHES),
+            None,
+            "step",
+        ),
+        (
+            "seed,test_loss,train_loss\n" + "".join(f"{s},5.{s % 7},3.{s % 5}\n" for s in DRAWN_SEEDS),
+            "configurations or items (seed), no steps",
+            "item",
+        ),
     ],
-    ids=["grid", "seeds", "folds", "curves", "trials"],
+    ids=["grid", "seeds", "folds", "curves", "trials", "sizes of batches", "a seed each"],
 )
 def test_a_grid_of_results_is_one_table_of_them(
     text: str, rows: str | None, axis: str, tmp_path: Path

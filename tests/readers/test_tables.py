@@ -716,6 +716,13 @@ def test_what_is_no_text_is_told_how_to_become_one(tmp_path: Path, name: str, re
         attempt_of(tmp_path, b"PK\3\4\0\0", name)
 
 
+def test_what_each_process_writes_is_read_once(tmp_path: Path) -> None:
+    rows = [f"{step},{3 - step / 10},0.5,{rank}" for step in range(20) for rank in range(4)]
+    (tmp_path / "log.csv").write_text("\n".join(["step,loss,lr,rank", *rows]) + "\n")
+    (attempt,) = read(tmp_path / "log.csv")
+    assert [len(attempt.series[name]) for name in ("loss", "lr", "rank")] == [20, 20, 80]
+
+
 @pytest.mark.parametrize(("every", "n_losses"), [(1, 20), (3, 27)])
 def test_what_two_loggers_tell_of_each_step_is_read_once(every: int, n_losses: int, tmp_path: Path) -> None:
     """Their speeds differ. Where only some steps are told twice, each row is a sample."""

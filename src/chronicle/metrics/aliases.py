@@ -96,8 +96,8 @@ COMPONENTS = word_set("""
     fm regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
     rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp wave waveform mag
     magnitude spec spectral diffusion rl act actor alpha reward td qf qf1 qf2 bellman curiosity surrogate pde
-    ode bc bcs ic ics residual residuals collocation latent vb vlb q0 q1 q2 q3 q4 vicreg scaled encoder
-    decoder
+    ode bc bcs ic ics physics boundary residual residuals collocation latent vb vlb q0 q1 q2 q3 q4 vicreg
+    scaled encoder decoder
 """)
 # Those of them that tell how far from its target the output is.
 DISTANCES = word_set("""
@@ -118,7 +118,7 @@ TOTALS = word_set("""
     all average avg mean total tot overall combined global sum train training step epoch iter iteration batch
     ema smoothed running raw reduced lm language model token text vs tokens samples steps time final last
     interval window local rank so far main current cur tr trn trl nats bits per dim neg negative s binary
-    multi metrics
+    multi metrics history curve curves
 """)
 PREFERENCES = word_set("chosen rejected margin margins")  # which is what rewards are made of then
 # Words of the losses that an agent is trained with; where there are no others, a bare score is its objective.

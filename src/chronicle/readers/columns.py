@@ -41,7 +41,7 @@ _COUNT_OF = re.compile(r"(\d{1,18})\s?/\s?\d{1,18}")  # how far a training is of
 # Columns of what the environments of an agent tell of each episode.
 REWARD, LENGTH = "episode reward", "episode length"
 
-REPEATED_SHARE = 0.9  # share of the rows that stand twice, where two loggers tell the same
+REPEATED_SHARE = 0.9  # share of the rows that stand twice, where several loggers tell the same
 _UNIX_UNITS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))
 _FLUSH_CELLS = 1 << 16
 
@@ -249,9 +249,12 @@ def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:
 
 
 def _without_repeats(series: Series) -> Series:
-    """A series without what a second logger told again, if nearly every value stands twice at its step."""
-    again = (series.steps[1:] == series.steps[:-1]) & (series.values[1:] == series.values[:-1])
-    repeated = REPEATED_SHARE * len(series) <= 2 * np.count_nonzero(again) <= len(series)
+    """A series without what other loggers told again, if nearly every value stands twice at its step, or as
+    often as the step does: each process of a training may write the same line."""
+    at_once = series.steps[1:] == series.steps[:-1]
+    again = at_once & (series.values[1:] == series.values[:-1])
+    twice, in_all = 2 * np.count_nonzero(again), REPEATED_SHARE * np.count_nonzero(at_once)
+    repeated = twice >= max(REPEATED_SHARE * len(series), 2 * in_all)
     return series.pick(np.append(True, ~again)) if repeated else series
 
 

@@ -8,9 +8,10 @@
     [[1700000000.5, 10, 2.1], [1700000001.5, 20, 1.7], ...]                                      TensorBoard's
     [2.1, 1.7, ...]                                                              in a file losses.json
 
-A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or 3 that
-count anything beside a loss or a score; or columns of at least 4 numbers, one of which is a loss or a score,
-or which are what a phase measured. One is known by its key: ``trainer_state.json`` of Hugging Face.
+A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or epochs
+beside a decimal number, or that hold numbers alone, a loss and no id; or 3 that count anything beside a loss
+or a score; or columns of at least 4 numbers, one of which is a loss or a score, or which are what a phase
+measured. One is known by its key: ``trainer_state.json`` of Hugging Face.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.names import role_of
+from chronicle.metrics.names import A_LOSS, plain, role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import json_lines
 from chronicle.readers.columns import WRAPPED, attempt_of
@@ -62,7 +63,7 @@ def identify(head: Head) -> bool:
     """A JSON document, of no other format, with rows or columns of a training in it."""
     start = "\n".join(head.lines).lstrip()
     inner = start[1:].lstrip()[:1]  # a line of a log may begin with "["
-    rows = start.startswith("[") and (inner in ("{", "[") or bool(loss_of(head.path)))
+    rows = start.startswith("[") and (inner in ("{", "[") or bool(_name_of_list(head.path)))
     if not (rows or start.startswith("{")) or head.size > MAX_BYTES:
         return False
     if any(known(head) for known in (json_lines.identify, is_state)):
@@ -155,10 +156,23 @@ def _logged_rows(value: list[Any]) -> list[Row] | None:
         return None
     rows = [dict(flat(row)) for row in value]
     kinds = [set(map(_counted, row)) - {""} for row in rows]
-    steps = sum("step" in kind for kind in kinds)
+    measured = (any(isinstance(cell, float) for cell in row.values()) for row in rows)
+    steps = sum("step" in k or ("epoch" in k and m) for k, m in zip(kinds, measured, strict=True))
+    steps = steps or sum(map(_is_bare, rows))
     judged = sum(bool(kind) and any(map(_moves, row)) for kind, row in zip(kinds, rows, strict=True))
     logged = judged if len(rows) < MIN_ROWS else max(steps, judged)
     return rows if logged >= MIN_JUDGED_ROWS and 2 * logged >= len(rows) else None
+
+
+def _is_bare(row: Row) -> bool:
+    """Whether a row that counts nothing, and stands in its order, holds numbers alone, a loss and no id."""
+    words = [plain(name).split() for name in row]
+    numeric = all(isinstance(cell, int | float | None) for cell in row.values())
+    return numeric and not any({"id", "idx", "index"} & {*w[-1:]} for w in words) and any(map(_is_loss, row))
+
+
+def _is_loss(name: str) -> bool:
+    return A_LOSS.search(plain(name)) is not None
 
 
 def _counted(name: str) -> str:
@@ -174,10 +188,15 @@ def _named_by_file(document: Any, path: Path) -> list[Row]:
     if all(map(_is_point, document)):
         metric = path.stem.partition("-tag-")[2] or path.stem
         return [{"wall_time": t, "step": s, metric: v} for t, s, v in document]
-    loss = loss_of(path)
-    if not loss or 2 * sum(isinstance(value, float) for value in document) <= len(document):
+    metric = _name_of_list(path)
+    kinds = float if loss_of(path) else int | float  # a reward may be whole
+    if not metric or 2 * sum(isinstance(value, kinds) for value in document) <= len(document):
         return []
-    return [{loss: value} if isinstance(value, int | float) else {} for value in document]
+    return [{metric: value} if isinstance(value, int | float) else {} for value in document]
+
+
+def _name_of_list(path: Path) -> str:
+    return loss_of(path) or (path.stem if role_of(path.stem) is Role.OBJECTIVE else "")
 
 
 def _is_point(row: Any) -> bool:

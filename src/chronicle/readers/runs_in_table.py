@@ -62,7 +62,7 @@ _SETTING = re.compile(
 )
 _ITEM = re.compile(
     r"(?!(?:batch|step|epoch|episode|iter|iteration|round|gpu|rank|worker|process|env|device)\b)\w+ id"
-    r"|(?:trial|config|configuration)(?: (?:no|number|index))?"
+    r"|(?:trial|config|configuration)(?: (?:no|number|index))?|(?:random )?seed"
 )
 
 Columns = Mapping[str, Column]
@@ -130,7 +130,8 @@ def grid_columns(columns: Columns, n_rows: int) -> list[str]:
         if not may_count or not np.array_equal(steps, np.floor(steps)):
             continue
         begins = np.flatnonzero(steps[1:] <= steps[:-1]) + 1
-        if len(begins) + 1 < FEWEST_ITEMS:
+        is_size = 4 * len(begins) > 3 * len(steps)  # such as the tokens of a batch, which hardly ever grow
+        if len(begins) + 1 < FEWEST_ITEMS or is_size:
             continue
         longest = max(np.split(steps, begins), key=len)
         gaps = np.diff(longest)
