@@ -308,6 +308,12 @@ def test_a_loss_that_falls_below_its_last_printed_digit_is_not_frozen(digits: in
     assert "frozen-metric" in classify({"loss": stale}).patterns
 
 
+@pytest.mark.parametrize(("level", "frozen"), [(0.11, False), (2.11, True)])
+def test_two_decimals_of_a_small_loss_freeze_nothing(level: float, frozen: bool) -> None:
+    loss = np.r_[2 * level, 1.2 * level, np.full(60, level)].round(2)
+    assert ("frozen-metric" in classify({"loss": loss}).patterns) == frozen
+
+
 @pytest.mark.parametrize(
     ("logged", "frozen"),
     [

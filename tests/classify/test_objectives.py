@@ -135,6 +135,12 @@ def test_the_mean_of_all_episodes_so_far_does_not_speak_for_them() -> None:
     assert classify({"Reward": score, "accuracy": so_far}).patterns == (FELL,)
 
 
+def test_the_reward_in_another_unit_is_no_second_judge() -> None:
+    """Four episodes at first by chance, then a task that is learned."""
+    reward = np.r_[np.full(4, 1.9), 0.05 + 0.02 * NOISE[0, :22], 1.05 + 0.04 * NOISE[1, :44]]
+    assert "reward-hacking" not in told(Average_Reward=reward, Reward_per_Step=reward / 20)[1]
+
+
 @pytest.mark.parametrize(("end", "verdict"), [((6.0, 5.0), "bad"), ((6.0,), "good"), ((13.0, 12.5), "good")])
 def test_a_fall_just_before_the_log_ends_is_told_where_it_is_the_deepest(
     end: tuple[float, ...], verdict: str

@@ -36,6 +36,7 @@ SAID = [
     ("divergence-after-spike", "dip", "by at least {} % of the height"),
     ("divergence-after-spike", "lost", "at least {} % of it, or twice"),
     ("divergence-after-spike", "grown", "more than {} % of the height"),
+    ("frozen-metric", "moved", "below {} % of the value"),
     ("divergence-no-spike", "jump", "less than {} % of the height"),
     ("divergence-no-spike", "lost", "at least {} % of the height left"),
     ("level-shift", "jump", "at least {} % of it within"),

@@ -37,8 +37,9 @@ frozen-metric
     Sees: a loss that repeats one value.
     Rule: 32 bit-equal values in a row, and eight times more than the series had ever repeated before; or a
     whole log of one value, from 8 on.
-    A loss that came to its lowest value by steps of its last printed digit changes below its precision. An
-    error rate at 0 or 1 can go no further, and a loss that is always zero beside others is switched off.
+    A loss that came to its lowest value by steps of its last printed digit changes below its precision, and
+    so does one at its lowest value of which half the last digit is a move that counts (0.11). An error rate
+    at 0 or 1 can go no further, and a loss that is always zero beside others is switched off.
     Blind to: metrics that freeze with noise on top.
     False alarm: none known beyond constants that are logged on purpose.
     Source: MLPerf logs with a dead metric; Hugging Face's filter repeats the last mean when the loss is NaN.
@@ -407,10 +408,14 @@ def _frozen(shape: Shape) -> Finding | None:
 
 def _is_at_bound(shape: Shape) -> bool:
     """Whether a series stands where it can go no further: an error rate at 0 or 1, or a loss beside others
-    that is zero from the first sample to the last, as that of a part which is switched off."""
+    that is zero from the first sample to the last, as that of a part which is switched off; or at its lowest
+    value, written with so few decimals (0.11) that moves which count do not show."""
     values, value = shape.series.values, shape.value(shape.event.onset, shape.event.onset + 1)
     if not value and not values.any():
         return len(shape.attempt.by_role(shape.series.role)) > 1
+    known = values[np.isfinite(values)]
+    if 0 < value == known.min() < known.max() and 0.5 * last_decimal(known) >= shape.limits.moved * value:
+        return True
     return value in (0.0, 1.0) and re.search(AN_ERROR, plain(shape.series.metric)) is not None
 
 

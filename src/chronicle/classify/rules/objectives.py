@@ -320,6 +320,7 @@ CLOSED_SHARE = 0.1  # of the distance to the best: less is no progress
 LEAST_UNIT_REWARD = 0.25  # rewards that never reach this are costs, or have another unit than 1
 GROWN_TIMES = 2.0  # a length that it left for good
 AWAY_TIMES = 10.0  # the divergence at which the objective turned
+SAME_CORRELATION = 0.99  # of a score with the reward: it is told twice
 _START_SAMPLES = 5  # whose median is the level at the start
 _ENTROPY_BLOCKS = 64  # a policy may come back for less than one of them
 
@@ -429,11 +430,21 @@ def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
     yield finding(BLOW_UP, at, checks, 0.9, 0.8, (NO_SPIKE, "the divergence had not grown with it"))
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # values may be as large as floats get
+def goes_along(score: Series, objective: Series) -> bool:
+    """Whether a score is the objective in another unit, as the reward of a step is: it is no second judge."""
+    if not np.array_equal(score.steps, objective.steps):
+        return False
+    v, w = score.values, objective.values
+    moves = bool(np.isfinite(v + w).all()) and float(np.ptp(v)) > 0 and float(np.ptp(w)) > 0
+    return moves and bool(np.corrcoef(v, w)[0, 1] >= SAME_CORRELATION)
+
+
 def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if (objective := attempt.first(Role.OBJECTIVE)) is None:
         return
     for score in attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE):
-        fall = None if is_extreme(score.metric) else ascent(score)
+        fall = None if is_extreme(score.metric) or goes_along(score, objective) else ascent(score)
         way = ascent(objective.pick(objective.steps >= fall.best_step)) if fall and fall.collapsed else None
         if fall is None or way is None or not way.learned or way.gained < RISE_BEYOND_CHANCE_ERRORS:
             continue

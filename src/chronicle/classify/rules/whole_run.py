@@ -43,8 +43,9 @@ divergence-no-spike (a loss that ends above where it began)
     Sees: a run that leaves its start upwards and stays there, even where the rise comes too soon for a trend.
     Rule: the log starts with the run; the loss, 32 points or more, has no other rise; its second half lies a
     tenth above its first eighth, and their ranks differ by 3.5 errors (Mann and Whitney); and no score, no
-    reward and no other loss gets better. Losses of agents and of two players may rise, and are left out. A
-    rise within the noise of single samples is worrying, any other is bad.
+    reward and no other loss gets better. Of fewer points, 8 or more, each is at twice the first or above, and
+    the second half does not come down. Losses of agents and of two players may rise, and are left out. A rise
+    within the noise of single samples is worrying, any other is bad.
     Blind to: a rise by less than a tenth.
     False alarm: data that get harder by a curriculum that is not logged.
     Source: Mann and Whitney, "On a test of whether one of two random variables is stochastically larger
@@ -59,7 +60,7 @@ import numpy as np
 
 from chronicle.classify import measure
 from chronicle.classify.measure import difference_noise, levels_apart, median, positive, ranks, rises_by
-from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side, stands
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.rules.objectives import FAILED, FEWEST_POINTS, PLATEAU, TREND_ERRORS, improves
@@ -201,8 +202,11 @@ def ends_above_start(view: View) -> Iterator[Finding]:
         return
     for attempt, loss in ((a, a.loss) for a in view.attempts if a.live_until is not None):
         steps, y = positive(loss) if loss is not None else (np.empty(0), np.empty(0))
-        late = len(y) > 0 and steps[0] > 0.02 * steps[-1]
-        if loss is None or len(y) < FEWEST_RISEN_POINTS or late:
+        late = loss is None or not len(y) or steps[0] > max(0.02 * steps[-1], step_gap(loss))
+        if loss is None or late:
+            continue
+        if len(y) < FEWEST_RISEN_POINTS:
+            yield from never_below_twice(view, attempt, loss)
             continue
         first, later = y[: len(y) // 8], y[len(y) // 2 :]
         order, n = ranks(np.r_[first, later]), len(first) + len(later)
@@ -220,6 +224,20 @@ def ends_above_start(view: View) -> Iterator[Finding]:
         ]
         at, other = At(attempt, loss, steps[len(first)]), (SHIFT, "the loss had been learned before")
         yield finding(NO_SPIKE, at, checks, 0.7, 0.8, other)
+
+
+def never_below_twice(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    """A short loss of which every value is at twice the first one or more, and that does not come down."""
+    limits, (steps, y) = view.thresholds, positive(loss)
+    if len(y) < MIN_POINTS or y[-1] < y[len(y) // 2] - limits.moved:
+        return
+    lowest, rise = float(y[1:].min() - y[0]), median(y[1:]) - float(y[0])
+    checks = [
+        at_least("lowest later value over the first", lowest, "log units", limits.twice),
+        *noted(risen_log=rise, noise_log=view.noise(loss)),
+    ]
+    at, other = At(attempt, loss, steps[1]), (SHIFT, "the loss had been learned before")
+    yield from filter(stands, [finding(NO_SPIKE, at, checks, 0.7, 0.7, other)])
 
 
 def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
