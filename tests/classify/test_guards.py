@@ -238,3 +238,12 @@ def test_few_points_are_said_to_be_few(points: int) -> None:
     few = f"Good so far: nothing stood out in {points} points, which are too few to call a run healthy."
     good = "Good: nothing stood out, and nothing worrying was found on the live course."
     assert (judged.verdict, judged.because) == (Verdict.GOOD, few if points < 16 else good)
+
+
+def test_a_loss_that_only_rounding_moves_is_frozen() -> None:
+    """A total in single precision goes to and fro between two neighbours."""
+    loss = np.where(np.arange(200) % 3 == 1, 270.13504028, 270.1350708)
+    assert classify({"total_loss": loss}).verdict == "bad"
+    assert "frozen-metric" in classify({"total_loss": loss}).patterns
+    moving = 270.13504028 * (1 - 3e-7 * np.arange(200))
+    assert "frozen-metric" not in classify({"total_loss": moving}).patterns

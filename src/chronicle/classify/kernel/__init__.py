@@ -117,7 +117,7 @@ class Kind(StrEnum):
     LONE = "lone"  # a rise of one sample
     DROP = "drop"  # a sustained fall to a new best level
     NONFINITE = "nonfinite"  # a stretch of NaN or Inf
-    FROZEN = "frozen"  # a stretch of bit-equal values
+    FROZEN = "frozen"  # a stretch of values that are equal in single precision
 
 
 KINDS = tuple(Kind)

@@ -24,6 +24,8 @@ from chronicle.classify.kernel.events import (
 )
 from chronicle.classify.kernel.levels import Memory, Row, observe, warming
 
+SINGLE_PRECISION = 2.0**-23  # relative distance of neighbours
+
 
 def start(mem: Memory) -> None:
     """Set the memory of a series that has no sample yet; all of it must be zero."""
@@ -99,9 +101,9 @@ def not_finite(mem: Memory, i: float) -> None:
 
 
 def same_value(mem: Memory, value: float, i: float) -> None:
-    """Keep count of bit-equal values in a row."""
+    """Keep count of values in a row that are equal in single precision, in which losses are computed."""
     state = mem.state
-    if value == state[at.SAME_VALUE]:
+    if abs(value - state[at.SAME_VALUE]) <= SINGLE_PRECISION * abs(value):
         state[at.SAME_COUNT] += 1.0
         return
     if frozen(state):

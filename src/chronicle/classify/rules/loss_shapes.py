@@ -35,8 +35,8 @@ nan-inf
 
 frozen-metric
     Sees: a loss that repeats one value.
-    Rule: 32 bit-equal values in a row, and eight times more than the series had ever repeated before; or a
-    whole log of one value, from 8 on.
+    Rule: 32 values in a row that are equal in single precision, and eight times more than the series had ever
+    repeated before; or a whole log of one value, from 8 on.
     A loss that came to its lowest value by steps of its last printed digit changes below its precision, and
     so does one at its lowest value of which half the last digit is a move that counts (0.11). An error rate
     at 0 or 1 can go no further, and a loss that is always zero beside others is switched off.
@@ -399,7 +399,7 @@ def _frozen(shape: Shape) -> Finding | None:
         return None
     limit = ">= 32 and 8 times the longest before; or all of 8 and more"
     checks = [
-        Check("bit-equal values in a row", e.height, "samples", limit),
+        Check("equal values in a row", e.height, "samples", limit),
         *noted(equal_samples=int(e.height), value_loss=shape.value(e.onset, e.onset + 1)),
     ]
     coarse = ("quantised-loss", "the value changed now and then by one step of a coarse grid")
