@@ -70,6 +70,31 @@ def test_few_evaluations_have_to_be_worse_each_time(evaluations: tuple[float, ..
     assert ("overfitting" in d.patterns) is overfits
 
 
+def beside_evaluations(metric: str, role: Role, steps: np.ndarray, values: np.ndarray) -> set[str]:
+    (attempt,) = Curve(2).run().attempts
+    held_out = Series(metric, role, steps.astype(np.int64), values, np.full(len(steps), np.nan))
+    return set(classify(stitch([replace(attempt, series={**attempt.series, metric: held_out})])).patterns)
+
+
+def test_the_batches_of_a_single_evaluation_are_no_course() -> None:
+    rising = np.linspace(1.2, 1.5, 32) + 0.01 * np.sin(np.arange(32))
+    assert "overfitting" not in beside_evaluations(
+        "val/loss", Role.VALIDATION_LOSS, np.full(32, 1990), rising
+    )
+    assert "overfitting" in beside_evaluations(
+        "val/loss", Role.VALIDATION_LOSS, np.linspace(100, 1990, 32), rising
+    )
+
+
+def test_the_samples_of_each_evaluation_are_told_by_their_mean() -> None:
+    samples = np.r_[
+        np.full(40, 0.05), np.linspace(0.9, 0.1, 40)
+    ]  # the last of the second one are the hardest
+    steps = np.repeat(np.array([400, 1900]), 40)
+    samples += 0.01 * np.sin(7 * np.arange(80))
+    assert "overfitting" not in beside_evaluations("test/Dice", Role.VALIDATION_SCORE, steps, samples)
+
+
 @pytest.mark.parametrize("count", [6, 10, 16, 40])
 def test_flat_noisy_evaluations_overfit_in_few_of_a_hundred(count: int) -> None:
     rng, view = np.random.default_rng(count), look(stitch(Curve(1).run().attempts), DEFAULTS)

@@ -22,6 +22,7 @@ grokking
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -55,19 +56,19 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    limits, held_out = view.thresholds, attempt.by_role(Role.VALIDATION_LOSS)
+    limits, held_out = view.thresholds, [*map(each_step_once, attempt.by_role(Role.VALIDATION_LOSS))]
     scores = attempt.by_role(Role.VALIDATION_SCORE)
     whole = [s for s in held_out if measures(s) == measures(loss)]
     for validation in whole or held_out:
         steps, y = positive(validation)
-        if validation is loss or len(y) < 3:
+        if validation.metric == loss.metric or len(y) < 3:
             continue
         low, rise, need = turned_up(view, y)
         better = any(gained(s, steps[low], steps[-1]) for s in scores)  # then only answers are less sure
         need = max(need, limits.overfit_few) if better else need
         if rise < need or steps[-1] - steps[low] < limits.overfit_late * (steps[-1] - steps[0]):
             continue
-        beside = (s for s in held_out if s is not loss and not measures(validation) < measures(s))
+        beside = (s for s in held_out if s.metric != loss.metric and not measures(validation) < measures(s))
         turns = filter(None, (turn(s, steps[low], steps[-1]) for s in beside))
         if sum(np.exp(part.after) - np.exp(part.before) for part in turns) < 0:
             continue  # a part, and the sum of all goes on
@@ -93,7 +94,7 @@ def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Held-out scores that lost a third of what they had gained, and a twentieth of their size, for good."""
     if attempt.first(Role.OBJECTIVE) is not None:  # then it is that which went another way
         return
-    for score in attempt.by_role(Role.VALIDATION_SCORE):
+    for score in map(each_step_once, attempt.by_role(Role.VALIDATION_SCORE)):
         way = objectives.ascent(score, FEWEST_POINTS)
         if is_extreme(score.metric) or way is None or not way.collapsed:
             continue
@@ -113,6 +114,14 @@ def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
         at = At(attempt, score, way.best_step, score.steps[-1])
         yield finding("overfitting", at, checks, 0.3 + share, 0.7, ("noisy-healthy", "it had come back"))
         return
+
+
+def each_step_once(series: Series) -> Series:
+    """The series with the mean of all points at a step, which are batches or samples of one evaluation."""
+    _, first, counts = np.unique(series.steps, return_index=True, return_counts=True)
+    if len(first) == len(series) or (np.diff(series.steps) < 0).any():
+        return series
+    return replace(series.pick(first), values=np.add.reduceat(series.values, first) / counts)
 
 
 def measures(series: Series) -> frozenset[str]:
