@@ -222,6 +222,16 @@ def test_a_rise_is_told_from_the_lowest_level_of_a_loss_that_went_on_falling_fir
     assert rise.evidence["peak_loss"] == pytest.approx(3.28, abs=0.03)
 
 
+@pytest.mark.parametrize(
+    ("lost", "found"), [((0, 1), False), ((0, 4), False), ((0, 40), True), ((1, 2), True)]
+)
+def test_a_mean_of_nothing_yet_is_no_loss_that_went_nan(lost: tuple[int, int], found: bool) -> None:
+    loss = 2.0 * np.exp(-np.arange(200) / 100)
+    loss[slice(*lost)] = math.nan
+    assert ("nan-inf" in classify({"loss": loss, "lr": np.ones(200)}).patterns) is found
+    assert "nan-inf" in classify({"loss": np.r_[math.inf, loss], "lr": np.ones(201)}).patterns
+
+
 def test_a_row_in_which_every_metric_is_nan_was_never_written() -> None:
     loss, norm = Curve(1).loss.copy(), np.ones(2000)
     loss[::3] = norm[::3] = math.nan

@@ -28,7 +28,8 @@ nan-inf
     Sees: NaN or Inf in the loss, or exact zeros that a framework writes in their place.
     Rule: any value that is not finite, in a row in which another metric is; or eight exact zeros or more in a
     loss that is otherwise far from zero, or whose gradient norm is lost meanwhile (`_hidden_nan`). It is only
-    worrying if at most a twentieth of the values since the first one are lost, for NaN weights stay NaN.
+    worrying if at most a twentieth of the values since the first one are lost, for NaN weights stay NaN; and
+    as few in front of all others are means of nothing yet.
     Blind to: a filter that repeats the last mean instead (see frozen-metric).
     False alarm: a row that was left blank on purpose.
     Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
@@ -354,6 +355,9 @@ def _nonfinite(shape: Shape) -> Finding | None:
         return None
     since = shape.series.values[e.onset :]
     part = since if e.end is None else since[: e.end + 1 - e.onset]
+    is_short = e.end is not None and np.isnan(part).sum() <= max(1, len(since) // 20)
+    if e.onset == 0 and is_short and not np.isinf(part).any():
+        return None
     counts = noted(nan_samples=np.isnan(part).sum(), inf_samples=np.isinf(part).sum())
     absent = noted(absent_share=np.mean(~np.isfinite(since)))
     checks = [*counts, *absent, Check("values that are not finite", e.height, "samples", ">= 1")]
