@@ -34,6 +34,19 @@ def test_one_run_in_two_formats_is_judged_once():
     assert timeline.attempts[0].sources == ("events", "table.csv")
 
 
+def test_a_metric_that_both_formats_call_alike_is_told_once_however_rarely_it_was_logged():
+    """As of the Trainer of Hugging Face: `eval/loss` in its events, `eval_loss` in its state and console."""
+    evaluated = np.array([2.34567, 2.23456, 2.12345])
+    more = {"v": series("eval/loss", [250, 500, 750], evaluated, 0)}
+    events = log("events", UP, start=0, **more)
+    more = {"v": series("eval_loss", [250, 500, 750], np.round(evaluated, 3))}
+    console = log("train.log", range(0, 1000, 2), **more)
+    console.series["loss"].values[:] = np.round(events.series["loss"].values[::2], 4)
+    assert list(stitch([events, console]).series) == ["loss", "eval/loss"]
+    console.series["eval_loss"].values[:] = [1.1, 1.2, 1.3]
+    assert list(stitch([events, console]).series) == ["loss", "eval/loss", "eval_loss"]
+
+
 def test_a_log_without_times_has_those_of_its_copy():
     """A table of every digit is kept before the event file that tells when its rows were written."""
     more = {"m": series("grad_norm", UP, np.arange(1000.0), None)}

@@ -17,11 +17,11 @@ from functools import cached_property
 import numpy as np
 
 from chronicle.metrics.arithmetic import any_numbers
-from chronicle.metrics.names import LOSSES
+from chronicle.metrics.names import LOSSES, plain
 from chronicle.model import Attempt, Floats, Series, Steps
 from chronicle.timeline import relation
 from chronicle.timeline.courses import PART, Course, Index, Mask, by_name, course
-from chronicle.timeline.relation import Pair, Relation, are_equal, at_common_steps, first_rows
+from chronicle.timeline.relation import Pair, Relation, are_equal, are_same, at_common_steps, first_rows
 
 _RANK = re.compile(r"((?<![a-z])(?:local|global)?[-_]?rank[-_]?)\d+", re.IGNORECASE)  # of a job, in a name
 _FEW_LOGS = 8  # up to this many logs are compared one by one
@@ -138,7 +138,7 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
         # One file may call validation loss what the other calls loss.
         roles = LOSSES if s.role in LOSSES else (s.role,)
         alike = (own for own in keeper.series.values() if own.role in roles)
-        if metric not in keeper.series and not any(are_equal(own, s) for own in alike):
+        if metric not in keeper.series and not any(are_equal(own, s) or _is_again(own, s) for own in alike):
             new[metric] = s
     timed = {}
     for metric in keeper.series.keys() & other.series.keys():
@@ -152,6 +152,14 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
     sources = tuple(dict.fromkeys((*keeper.sources, *other.sources)))
     faults = (*keeper.faults, *other.faults)
     return replace(keeper, series=series, sources=sources, facts=facts, faults=faults)
+
+
+def _is_again(own: Series, other: Series) -> bool:
+    """Whether two logs of one process call a metric alike (`eval/loss`, `eval_loss`) and have equal values,
+    however few these are."""
+    here, there = at_common_steps(own, other)
+    names = {plain(series.metric).removeprefix("train ") for series in (own, other)}
+    return len(names) == 1 and len(here) > 0 and bool(are_same(here.values, there.values).all())
 
 
 def without_logs_of_the_whole(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
@@ -178,7 +186,7 @@ def _parts(whole: Course, others: Sequence[Course]) -> Iterator[Part]:
         if log is whole:
             continue
         a, b = at_common_steps(whole.clock, log.clock)
-        scores = np.where(relation.are_same(a.values, b.values), 1, _UNEQUAL_ROW_SCORE)
+        scores = np.where(are_same(a.values, b.values), 1, _UNEQUAL_ROW_SCORE)
         score = np.append(0, np.cumsum(scores))
         end = int(np.argmax(score - np.minimum.accumulate(score)))
         rows = slice(int(np.argmin(score[: end + 1])), end)
