@@ -475,3 +475,19 @@ def test_a_training_that_has_only_begun_is_read(n_epochs: int, tmp_path: Path) -
     ]
     (attempt,) = attempts(tmp_path, "Using device cuda\n" + "".join(rows))
     assert points(attempt, "train_loss") == [(n, 2 - n / 4) for n in range(1, n_epochs + 1)]
+
+
+def test_a_bar_that_is_drawn_before_its_next_epoch_is_named_ends_the_epoch(tmp_path: Path) -> None:
+    """As pytorch-ignite draws it: first without its name, then with the loss before and the one after."""
+    text = ""
+    for epoch in range(1, 5):
+        losses = [f"{4 - epoch / 2 - n / 50:.3f}" for n in range(1, 11)]
+        text += f"\r[1/10]  10%|#  [00:00<?]\rEpoch [{epoch}/4]: [1/10]  10%|#  [00:00<?]"
+        for n, loss in enumerate(losses, 1):
+            for shown in [loss, losses[n]] if n < 10 else [loss]:
+                text += f"\rEpoch [{epoch}/4]: [{n}/10] {10 * n:3d}%|#  , batch loss={shown} [00:01<00:02]"
+        text += f"\nValidation - Epoch: {epoch} Avg loss: {3 - epoch / 3:.3f}\n"
+    (attempt,) = attempts(tmp_path, text)
+    loss = attempt.series["batch loss"]
+    assert [loss.values[loss.steps // 10 == n].min() for n in range(4)] == [3.3, 2.8, 2.3, 1.8]
+    assert attempt.series["validation/Avg loss"].steps.tolist() == [9, 19, 29, 39]

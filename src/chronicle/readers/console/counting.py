@@ -93,8 +93,9 @@ class Epochs:
             self._distance = step - self._step
         elif step == self._step and epoch == self.epoch:
             self._repeats = True
-        self._begun[epoch] = self._before
-        self.epoch, self._step = epoch, step
+        if epoch != self.epoch or step > self._step:  # a bar is drawn empty before its next epoch is named
+            self._step = step
+        self._begun[epoch], self.epoch = self._before, epoch
         return self._before + step
 
 
