@@ -23,8 +23,15 @@ ENVIRONMENTS = {
         "--no-deps torchvision timm fastai",
         "pandas matplotlib pillow requests pyyaml scipy scikit-learn huggingface_hub safetensors",
         "fastcore fastprogress fasttransform fastdownload plum-dispatch",
+        "--no-deps ultralytics ultralytics-thop ultralytics-platform",
+        "opencv-python-headless psutil polars",
     ),
-    "hf": ("torch==2.13.0 numpy", "tensorboard", "transformers accelerate"),
+    "hf": (
+        "torch==2.13.0 numpy",
+        "tensorboard",
+        "transformers accelerate",
+        "torch==2.13.0 trl datasets sentence-transformers pytorch-ignite skorch",
+    ),
     "boost": ("numpy", "xgboost-cpu lightgbm scikit-learn", "catboost", "spacy"),
     "track": ("numpy", "wandb mlflow", "trackio", "swanlab", "sacred setuptools", "dvclive"),
     "comet": ("numpy", "comet_ml"),
@@ -32,7 +39,7 @@ ENVIRONMENTS = {
     "clearml": ("numpy", "clearml"),
     "aim": ("numpy", "aim"),
     "styles": ("numpy rich tqdm loguru",),
-    "keras": ("numpy", "tensorflow-cpu", "tensorboard"),
+    "keras": ("numpy", "tensorflow-cpu", "tensorboard", "jax clu"),
 }
 
 
@@ -149,6 +156,19 @@ _IN_SAMPLES: dict[str, Any] = {
     "events": ({"pattern": "spike", "step": 1920}, {"pattern": "nan-inf", "step": 7520}),
 }
 _NO_FACTS: dict[str, Any] = {"facts": {}}
+
+
+def _library(environment: str, function: str, *packages: str, **more: Any) -> Client:
+    """A library whose logs have no facts of ours."""
+    return Client(environment, function, packages, module="libraries", **{"facts": {}, "events": (), **more})
+
+
+_ONE_LAUNCH: dict[str, Any] = {"launches": 1, "joins": (), "exact": "printed"}
+_TRL: dict[str, Any] = {
+    "launches": 2,
+    "joins": ({"kind": "rollback", "from": 24, "to": 17},),
+    "exact": "float32",
+}
 
 CLIENTS = {
     "plain-prints": _loop("torch", "plain_prints", "numpy", exact="printed", facts=_FEW, roles=_PRINTED),
@@ -268,5 +288,41 @@ CLIENTS = {
     "style-f-equals": _style(
         "f_equals",
         {"loss": "loss", "lr": "learning-rate", "norm": "grad-norm", "val_loss": "validation-loss"},
+    ),
+    "trl-sft": _library("hf", "trl_sft", "trl", "transformers", roles=_HF, **_TRL),
+    "trl-dpo": _library("hf", "trl_dpo", "trl", roles={"loss": "loss", "grad_norm": "grad-norm"}, **_TRL),
+    "trl-grpo": _library("hf", "trl_grpo", "trl", roles={"reward": "objective"}, **_TRL),
+    "sentence-transformers": _library(
+        "hf",
+        "sentence_transformers",
+        "sentence-transformers",
+        roles={"loss": "loss", "eval_loss": "validation-loss"},
+        **_ONE_LAUNCH,
+    ),
+    "ignite": _library("hf", "ignite", "pytorch-ignite", roles={}, **_ONE_LAUNCH),
+    "skorch": _library(
+        "hf",
+        "skorch",
+        "skorch",
+        roles={"train_loss": "loss", "valid_loss": "validation-loss"},
+        **_ONE_LAUNCH,
+    ),
+    "lightning-bar": _library(
+        "torch", "lightning_bar", "lightning", roles={"val_loss": "validation-loss"}, **_ONE_LAUNCH
+    ),
+    "stable-baselines3-console": _library(
+        "torch",
+        "baselines_console",
+        "stable-baselines3",
+        roles={"rollout/ep_rew_mean": "objective"},
+        **_ONE_LAUNCH,
+    ),
+    "clu": _library("keras", "clu", "clu", exact="float32", roles=ROLES, events=EVENTS),
+    "ultralytics": _library(
+        "vision",
+        "ultralytics",
+        "ultralytics",
+        roles={"train/box_loss": "loss", "val/box_loss": "validation-loss"},
+        **{**_ONE_LAUNCH, "exact": "float64"},
     ),
 }

@@ -17,7 +17,7 @@ from benchmarks.clients.truth import Record
 N_SAMPLES = 960  # thirty batches: an epoch
 
 
-def _data() -> tuple[Any, Any]:
+def data_of_network() -> tuple[Any, Any]:
     import torch
 
     made = torch.Generator().manual_seed(CONFIG["seed"])
@@ -26,21 +26,21 @@ def _data() -> tuple[Any, Any]:
     return inputs, targets + 0.3 * torch.randn(N_SAMPLES, 1, generator=made)
 
 
-def _network() -> Any:
+def small_network() -> Any:
     import torch
 
     torch.manual_seed(CONFIG["seed"])
     return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
 
 
-def _loss(predicted: Any, targets: Any, step: int) -> Any:
+def loss_of_network(predicted: Any, targets: Any, step: int) -> Any:
     """The mean squared error of a batch, with what happens at this step."""
     wrong = 4.0 if KICK <= step < KICK + 3 else float("nan") if step >= NAN else 1.0
     return ((predicted - wrong * targets) ** 2).mean()
 
 
 @contextlib.contextmanager
-def _console(file: Path) -> Any:
+def console_of(file: Path) -> Any:
     """What is printed goes to the end of a file."""
     with file.open("a") as out, contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         yield
@@ -90,10 +90,10 @@ def _lightning(log: Path, number: int, record: Record, loggers: list[Any]) -> No
         def __init__(self, **config: Any) -> None:
             super().__init__()
             self.save_hyperparameters()
-            self.network = _network()
+            self.network = small_network()
 
         def training_step(self, batch: Any, _: int) -> Any:
-            loss = _loss(self.network(batch[0]), batch[1], self.global_step)
+            loss = loss_of_network(self.network(batch[0]), batch[1], self.global_step)
             self.log("train_loss", loss)
             return loss
 
@@ -102,7 +102,7 @@ def _lightning(log: Path, number: int, record: Record, loggers: list[Any]) -> No
             self.log("grad_norm", torch.stack(norms).norm())
 
         def validation_step(self, batch: Any, _: int) -> None:
-            self.log("val_loss", _loss(self.network(batch[0]), batch[1], 0))
+            self.log("val_loss", loss_of_network(self.network(batch[0]), batch[1], 0))
 
         def configure_optimizers(self) -> Any:
             optimizer = torch.optim.SGD(self.parameters(), lr=CONFIG["peak_lr"])
@@ -119,7 +119,7 @@ def _lightning(log: Path, number: int, record: Record, loggers: list[Any]) -> No
             pass
 
     L.seed_everything(CONFIG["seed"] + number, verbose=False)
-    data = torch.utils.data.TensorDataset(*_data())
+    data = torch.utils.data.TensorDataset(*data_of_network())
     loader = torch.utils.data.DataLoader(data, batch_size=CONFIG["batch_size"], shuffle=True)
     checkpoints = log.parent / "checkpoints"
     keeping = ModelCheckpoint(checkpoints, "{step}", every_n_train_steps=2 * EVERY, save_top_k=-1)
@@ -151,7 +151,7 @@ def hf_events(log: Path, number: int, record: Record) -> None:
 
 
 def hf_console(log: Path, number: int, record: Record) -> None:
-    with _console(log / f"train-{number}.log"):
+    with console_of(log / f"train-{number}.log"):
         _hugging_face(log.parent / "output", number, record, report_to=[])
 
 
@@ -163,7 +163,7 @@ def _hugging_face(output: Path, number: int, record: Record, **options: Any) -> 
 
     if "logging_dir" in options:
         os.environ["TENSORBOARD_LOGGING_DIR"] = str(options.pop("logging_dir"))
-    inputs, targets = _data()
+    inputs, targets = data_of_network()
     data = [
         {"x": x, "labels": y} for x, y in zip(inputs[:900], targets[:900], strict=True)
     ]  # no whole epochs
@@ -172,16 +172,16 @@ def _hugging_face(output: Path, number: int, record: Record, **options: Any) -> 
     class Network(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.network = _network()
+            self.network = small_network()
 
         def forward(self, x: Any, labels: Any) -> dict[str, Any]:
             predicted = self.network(x)
-            return {"loss": _loss(predicted, labels, 0), "logits": predicted}
+            return {"loss": loss_of_network(predicted, labels, 0), "logits": predicted}
 
     class Trainer(transformers.Trainer):
         def compute_loss(self, model: Any, inputs: Any, return_outputs: bool = False, **_: Any) -> Any:
             predicted = model(**inputs)
-            loss = _loss(predicted["logits"], inputs["labels"], self.state.global_step)
+            loss = loss_of_network(predicted["logits"], inputs["labels"], self.state.global_step)
             loss = loss if model.training else predicted["loss"]
             return (loss, predicted) if return_outputs else loss
 
@@ -255,7 +255,7 @@ def keras_bars(log: Path, number: int, record: Record) -> None:
 def _keras_printed(log: Path, number: int, record: Record, verbose: int) -> None:
     """Keras prints epochs from 1 on."""
     logged = Record()
-    with _console(log / "train.log"):
+    with console_of(log / "train.log"):
         _keras(number, logged, [], verbose)
     for name, points in logged.series.items():
         record.series[name] = {**points, "steps": [epoch + 1 for epoch in points["steps"]]}
@@ -324,12 +324,12 @@ def fastai_csv(log: Path, number: int, record: Record) -> None:
             record.add(told.pop("epoch"), {name: v for name, v in told.items() if name != "time"})
 
     torch.manual_seed(CONFIG["seed"])
-    data = torch.utils.data.TensorDataset(*_data())
+    data = torch.utils.data.TensorDataset(*data_of_network())
     loaders = [torch.utils.data.DataLoader(data, batch_size=size) for size in (32, 256)]
     learner = Learner(
         DataLoaders(*loaders),
-        _network(),
-        loss_func=lambda predicted, targets: _loss(predicted, targets, 0),
+        small_network(),
+        loss_func=lambda predicted, targets: loss_of_network(predicted, targets, 0),
         cbs=[CSVLogger(str(log / "history.csv")), Witness()],
         path=log,
     )
@@ -374,11 +374,11 @@ def mmengine(log: Path, number: int, record: Record) -> None:
     class Network(BaseModel):
         def __init__(self) -> None:
             super().__init__()
-            self.network, self.seen = _network(), LAUNCHES[number].begin
+            self.network, self.seen = small_network(), LAUNCHES[number].begin
 
         def forward(self, inputs: Any, targets: Any, mode: str = "loss") -> dict[str, Any]:
             self.seen += 1
-            return {"loss": _loss(self.network(inputs), targets, self.seen - 1)}
+            return {"loss": loss_of_network(self.network(inputs), targets, self.seen - 1)}
 
     class Recorder(Hook):
         priority = "VERY_LOW"
@@ -388,7 +388,7 @@ def mmengine(log: Path, number: int, record: Record) -> None:
             told = {"loss": float(outputs["loss"]), "lr": scalars["train/lr"].current()}
             record.add(runner.iter + 1, told)
 
-    data = torch.utils.data.TensorDataset(*_data())
+    data = torch.utils.data.TensorDataset(*data_of_network())
     runner = Runner(
         Network(),
         work_dir=str(log),
