@@ -201,3 +201,14 @@ def test_the_few_rows_of_another_launch_do_not_speak_for_a_run_that_learns_nothi
     launches = [attempt("a", 0, T[::12] + 0.01 * NOISE[1, ::12]), attempt("b", 34, flat)]
     judged = classify(stitch(launches))
     assert (judged.verdict.value, judged.patterns) == ("unexpected", ())
+
+
+@pytest.mark.parametrize(("depth", "patterns"), [(4.0, ("spike-slow-recovery",)), (0.8, ())])
+def test_an_agent_that_forgets_and_learns_again_had_a_slump(depth: float, patterns: tuple[str, ...]) -> None:
+    """It stood below its first level for a fifth of the log; one that stays above it only varies."""
+    steps = np.arange(480)
+    level = np.clip(steps / 120, 0.0, 1.5) - depth * ((steps > 240) & (steps < 340))
+    reward = level + np.random.default_rng(5).normal(0, 0.2, 480)
+    diagnosis = classify({"reward": reward})
+    assert [p for p in diagnosis.patterns if p == "spike-slow-recovery"] == [*patterns]
+    assert diagnosis.verdict == ("worrying" if patterns else "good")

@@ -13,6 +13,14 @@ divergence-no-spike (of an objective)
     False alarm: a task that is made harder on the way, or the first episodes of a running mean.
     Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
 
+spike-slow-recovery (of an objective)
+    Sees: an agent that forgets what it could do, and learns it again.
+    Rule: after it had risen the objective stands for an eighth of the log or longer below its first level, by
+    six errors and as far as it had risen, and ends nearer to its best level before than to its lowest.
+    Blind to: a slump that does not reach the first level, and shorter ones.
+    False alarm: a task that was made harder for a while.
+    Source: as above.
+
 failed-run, plateau (of a reward)
     Sees: a reward that never rises.
     Rule: of 50 values or more, no sixteenth of the log lies four errors above the first level and there is no
@@ -71,7 +79,7 @@ import numpy as np
 
 from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, finite, median, scale, trend
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, stands
-from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE
+from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE, SLOW
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import SECOND_CHOICE
 from chronicle.metrics.names import is_extreme, plain
@@ -100,8 +108,9 @@ TIMES_ANY_OTHER = 2.0  # such a fall is farther than all others by this factor
 @dataclass(frozen=True)
 class Ascent:
     """Levels of an objective in its own unit: of the first and last two blocks and the best one, at a step.
-    In errors of one block: ``gained`` is what it rose by at its best, ``lost`` what the end lies below the
-    best before it, ``swung`` the deepest fall that it had come back from. ``trend``: `measure.trend`."""
+    ``error``: the standard error of the level of one block. In such errors: ``gained`` is what it rose by at
+    its best, ``lost`` what the end lies below the best before it, ``swung`` the deepest fall that it had come
+    back from. ``trend``: `measure.trend`."""
 
     first: float
     best: float
@@ -111,6 +120,7 @@ class Ascent:
     lost: float
     swung: float
     trend: float
+    error: float
 
     @property
     def collapsed(self) -> bool:
@@ -171,7 +181,7 @@ def _way(steps: Floats, v: Floats, level: Callable[[Floats], Any], error: float,
     counts = (FIRST_VALUES << k for k in range(16) if FIRST_VALUES << k <= size)
     lowest = min(first, *(level(v[:k]) + chance * (size / k) ** 0.5 for k in counts))
     start = np.array_split(steps, len(parts))[at][0]
-    return Ascent(first, best, last, start, (best - lowest) / error, lost, sag / error, course)
+    return Ascent(first, best, last, start, (best - lowest) / error, lost, sag / error, course, error)
 
 
 def improves(series: Series) -> bool:
@@ -223,8 +233,8 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         ]
         at = At(attempt, series, way.best_step, way.best_step)
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
-    elif at_end := [*filter(stands, last_fall(attempt, series, way))]:
-        yield from at_end
+    elif at_end := [*filter(stands, (*last_fall(attempt, series, way), *slump(attempt, series, way)))]:
+        yield at_end[0]
     elif not way.learned and (fallen := [s for s in attempt.by_role(*SCORES) if fell(s, series)]):
         yield _fallen_score(attempt, fallen[0])
     elif _may_have_failed(view, attempt, series):
@@ -288,6 +298,29 @@ def last_fall(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Fin
         yield finding(NO_SPIKE, at, checks, 0.9, 0.6, back)
 
 
+def slump(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding]:
+    """A stretch below the first level, after a higher one and before the end."""
+    known = finite(series)
+    parts = np.array_split(direction(series) * known.values, BLOCKS)
+    steps, levels = np.array_split(known.steps, BLOCKS), np.array([median(part) for part in parts])
+    low, least = int(np.argmin(levels)), FALL_FOR_ALARM_ERRORS * way.error
+    best = int(np.argmax(levels[: low + 1]))
+    below = np.flatnonzero((levels < way.first - least) & (np.arange(BLOCKS) > best))
+    if low == best or len(known) < OBJECTIVE_POINTS or len(below) < BLOCKS // 8 or below[-1] == BLOCKS - 1:
+        return
+    depth = way.first - levels[low]
+    checks = [
+        at_least("below the first level", depth / way.error, "errors", FALL_FOR_ALARM_ERRORS),
+        at_least("the same", depth, "of its unit", max(levels[best] - way.first, 0.0)),
+        at_least(
+            "made up for at the end", (way.last - levels[low]) / (levels[best] - levels[low]), "share", 0.5
+        ),
+        *_levels(series, way.first, levels[best], way.last),
+    ]
+    at = At(attempt, series, steps[best + 1][0], steps[low][0], steps[below[-1] + 1][0])
+    yield finding(SLOW, at, checks, 0.4, 0.7, (NO_SPIKE, "it had not come back"))
+
+
 def fell(score: Series, objective: Series) -> bool:
     """Whether a score of 16 values or more only got worse, as surely as one of few values gets better, and is
     no mean of the objective so far, whose first values come from the first episodes alone."""
@@ -308,7 +341,7 @@ def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
     return not any(s is not None and improves(s) for s in later)
 
 
-RULE = Rule("objectives", (FAILED, NO_SPIKE, PLATEAU), Rule.by_attempt(judged_objective))
+RULE = Rule("objectives", (FAILED, NO_SPIKE, PLATEAU, SLOW), Rule.by_attempt(judged_objective))
 
 
 COLLAPSE, EXPLOSION, HACKING = "entropy-collapse", "length-explosion", "reward-hacking"
