@@ -36,6 +36,7 @@ _OF_BOOSTING = (
 _OF_BOOSTING_TOO = r"quantile|poisson|huber|expectile|tweedie|lq|cox|fair|gamma|focal"
 AN_ERROR = (
     rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|epe|ppl|perplexity|cost|error rate|b?ce|deviance|exploitability"
+    r"|(root )?mean (absolute|squared)( percentage| logarithmic)? error"
     rf"|{_OF_BOOSTING})"
     rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (alpha|delta|q|variance power))?( {_OF})*$"
     rf"|^({_OF} )*l( (?!r$)[a-z]+){{0,2}}$|^learn$"
@@ -56,7 +57,7 @@ A_SCORE = (
     r"|au ?prc?|m?ap ?\d*|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision|recall"
     r"|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|return|fitness|ep ret|top ?\d|hellaswag"
     r"|hella|mmlu|score|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi|mean ?io?u"
-    rf"|{_A_WIN}|(success|solve) ?rate|(?<!neg )(?<!negative )(?<!log )(log ?)?likelihood)\b"
+    rf"|{_A_WIN}|(success|solve) ?rate|success$|(?<!neg )(?<!negative )(?<!log )(log ?)?likelihood)\b"
 )
 
 
@@ -81,9 +82,9 @@ def word_set(text: str) -> frozenset[str]:
 
 
 ERROR_WORDS = word_set("""
-    rmse rmsle mse mae mape epe ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total
-    multi class one query softmax soft uncertainty msle smape mphe merror binary pair log quantile gamma
-    leibler poisson cox aft tweedie huber expectile lq fair focal
+    rmse rmsle mse mae mape epe ppl perplexity cost rate err error absolute squared ce bce deviance l l1 l2
+    pix total multi class one query softmax soft uncertainty msle smape mphe merror binary pair log quantile
+    gamma leibler poisson cox aft tweedie huber expectile lq fair focal
 """)
 # Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
 COMPONENTS = word_set("""
