@@ -141,6 +141,12 @@ def test_the_reward_in_another_unit_is_no_second_judge() -> None:
     assert "reward-hacking" not in told(Average_Reward=reward, Reward_per_Step=reward / 20)[1]
 
 
+@pytest.mark.parametrize(("first", "verdict"), [(0.1, "good"), (0.985, "unexpected")])
+def test_a_score_that_is_there_within_the_first_points_was_learned(first: float, verdict: str) -> None:
+    score = np.r_[first, np.clip(0.985 + 0.01 * NOISE[0, :300], 0, 1)]
+    assert told(train_acc=score)[0] == verdict
+
+
 @pytest.mark.parametrize(("end", "verdict"), [((6.0, 5.0), "bad"), ((6.0,), "good"), ((13.0, 12.5), "good")])
 def test_a_fall_just_before_the_log_ends_is_told_where_it_is_the_deepest(
     end: tuple[float, ...], verdict: str

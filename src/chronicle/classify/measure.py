@@ -2,19 +2,23 @@
 
 A loss falls about like a power of the step, so a short stretch of log(loss) is a straight line over
 log(step). Distances from it are in log units (0.05 is 5 %), or as ``t`` in standard errors, which are widened
-by the autocorrelation of the residuals.
+by the autocorrelation of the residuals. A reward or a score has no unit, and no law: its `Ascent` is
+measured in the standard error of the level of one block of it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from chronicle.metrics import arithmetic
-from chronicle.model import Floats, Series
+from chronicle.metrics.roles import MIN_POINTS, direction
+from chronicle.model import Floats, Role, Series
 
 HUBER_SCALES = 2.5  # noise scales at which the weight of a residual in a fit is limited
 MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for Gaussian noise
@@ -23,6 +27,19 @@ NOISE_FLOOR_LOG = 1e-4  # [log units] no series is judged more finely than 0.01 
 ROUNDING = 1e-20  # share of a sum of squares below which what is left over is rounding
 TREND_MEANS = 64  # block means by which the trend of a course is tested
 SORTED_WINDOWS = 1 << 14  # that are sorted together, for the sake of memory
+FEWEST_POINTS = 16  # of a series whose course can be told
+OBJECTIVE_POINTS = 50  # of an objective that never rises: three values in each block
+BLOCKS = 16  # of a log; its first and its last level are those of two blocks, an eighth
+RISE_BEYOND_CHANCE_ERRORS = 4.0  # of the best of sixteen blocks over the first
+FALL_FOR_ALARM_ERRORS = 6.0  # more than is needed to be real, for a false alarm stops a run
+TREND_ERRORS = 3.0  # of the rank correlation with time: reached by one in fifty random walks
+LOST_SHARE = 1 / 3  # of what was gained: a smaller loss is a dip
+NEARLY_ALL = 0.9  # share of a gain, or of a reward within 1, beyond which nothing is left to learn
+RARE_SHARE = 0.05  # of the values: crashes or successes so rare are not what an agent does
+FEW_LEVELS = 8  # different values, of which the median is one of them: wins and losses
+FIRST_VALUES = 3  # the fewest whose level is known
+LEAST_RISE = 0.01  # of a score's size: a smaller rise is none
+OUTLIER_SHARE = 0.5  # of a rise must be there without its last value
 median = arithmetic.median
 _POSITIVE = WeakKeyDictionary[Series, tuple[Floats, Floats]]()  # see `positive`
 
@@ -251,3 +268,119 @@ def ranks(values: Floats) -> Floats:
 def confidence_of(t: float, limit: float) -> float:
     """The confidence that evidence ``t`` gives: 0.63 at its limit, 0.86 at twice the limit."""
     return 1.0 - float(np.exp(-abs(t) / limit))
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """Levels of an objective in its own unit: of the first and last two blocks and the best one, at a step.
+    ``error``: the standard error of the level of one block. In such errors: ``gained`` is what it rose by at
+    its best, ``lost`` what the end lies below the best before it, ``swung`` the deepest fall that it had come
+    back from. ``trend``: `measure.trend`."""
+
+    first: float
+    best: float
+    last: float
+    best_step: float
+    gained: float
+    lost: float
+    swung: float
+    trend: float
+    error: float
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether a good part of what it had gained is lost, or of what it had from the first values on."""
+        least = max(LOST_SHARE * self.gained, self.swung, FALL_FOR_ALARM_ERRORS)
+        return self.lost > least and max(self.gained, self.lost - self.gained) >= FALL_FOR_ALARM_ERRORS
+
+    @property
+    def lost_share(self) -> float:
+        return self.lost / max(self.gained, RISE_BEYOND_CHANCE_ERRORS)
+
+    @property
+    def learned(self) -> bool:
+        """Whether it ends above its start by more than chance, and most of what it gained is there."""
+        kept = self.gained - self.lost >= RISE_BEYOND_CHANCE_ERRORS or self.trend >= TREND_ERRORS
+        return kept and not self.collapsed
+
+
+@np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
+def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
+    """The way of an objective, or of a score, turned over if less is better; None for fewer points. A median
+    ignores a few crashes and sees rare successes as nothing, a mean does neither: the one that rose
+    counts."""
+    known = finite(series)
+    steps, v = known.steps.astype(float), direction(series) * known.values
+    if len(v) < fewest:
+        return None
+    count, course = min(BLOCKS, len(v) // 3), trend(v)
+    size = (len(v) // count) ** 0.5
+    within = max(MEDIAN_ERROR * difference_noise(v) / size, 1e-9 * float(np.abs(v).max()))
+    if not median(np.abs(np.diff(v))):  # most values repeat, so medians do not know what the others may do
+        within = max(within, MEDIAN_ERROR * float(np.std(v)) / size)
+    # neighbours within a block may be alike: the levels of its quarters tell how much levels differ
+    quarters = np.array_split(v, min(4 * count, len(v)))
+    means = np.diff([np.mean(part) for part in quarters]) / 2**1.5
+    ways = []
+    if len(v) < OBJECTIVE_POINTS or len(np.unique(v)) > FEW_LEVELS:
+        levels = np.diff([median(part) for part in quarters]) / 2**1.5
+        ways.append(_way(steps, v, median, max(within, min(scale(means), scale(levels))), course))
+    if len(v) >= OBJECTIVE_POINTS and (not ways or series.role is Role.OBJECTIVE):
+        ways.append(_way(steps, v, np.mean, max(within, float(np.std(means))), course))
+    return max(ways, key=lambda way: (way.learned, way.gained))
+
+
+def _way(steps: Floats, v: Floats, level: Callable[[Floats], Any], error: float, course: float) -> Ascent:
+    """The way by one kind of block level, whose standard error is ``error``."""
+    parts = np.array_split(v, min(BLOCKS, len(v) // 3))
+    levels, eighth = np.array([level(part) for part in parts]), max(len(parts) // 8, 1)
+    first, last = float(levels[:eighth].mean()), float(levels[-eighth:].mean())
+    before = levels[:-eighth]  # what is reached as the log ends is not lost
+    best, highest, chance = float(levels.max()), float(before.max()), RISE_BEYOND_CHANCE_ERRORS * error
+    at = int(np.flatnonzero(~(before < highest - chance))[-1])
+    sag = float(np.max((np.maximum.accumulate(levels) - levels)[:at], initial=0.0))
+    peers = int(np.sum(before >= highest - chance))  # one of so many like blocks is the highest by chance
+    lost = max((highest - last) / error - math.sqrt(2 * math.log(max(peers, 1))), 0.0)
+    # an agent may learn within its first block: of fewer values the first level is known less well
+    size = len(parts[0])
+    counts = (FIRST_VALUES << k for k in range(16) if FIRST_VALUES << k <= size)
+    lowest = min(first, *(level(v[:k]) + chance * (size / k) ** 0.5 for k in counts))
+    start = np.array_split(steps, len(parts))[at][0]
+    return Ascent(first, best, last, start, (best - lowest) / error, lost, sag / error, course, error)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
+def improves(series: Series) -> bool:
+    """Whether a score or a reward ends better than it began, by its `ascent` or, of few values, `rises`."""
+    way = ascent(series, FEWEST_POINTS)
+    if way is None:
+        return rises(direction(series) * series.values)
+    v = direction(series) * finite(series).values
+    # where a task is solved within the first points, their block holds the whole rise, and seems noisy
+    if rises(v) and median(v[len(v) // 2 :]) - v[0] >= NEARLY_ALL * (v.max() - v[0]):
+        return True
+    if series.role is Role.OBJECTIVE:
+        return way.learned or is_perfect(series, way)
+    v = finite(series).values
+    is_nothing = 0 <= way.last < RARE_SHARE * v.max()  # but for a few values
+    least = LEAST_RISE * max(abs(way.best), abs(way.first))
+    return way.learned and not is_nothing and way.best - way.first >= least
+
+
+def is_perfect(series: Series, way: Ascent) -> bool:
+    """Whether a reward within 1 has nine tenths at its first and its last level: nothing is left to learn."""
+    values = finite(series).values
+    return bool(0.0 <= values.min() < values.max() <= 1.0 and min(way.first, way.last) >= NEARLY_ALL)
+
+
+def rises(values: Floats) -> bool:
+    """Whether four values or more end near the best, which is above the first by three times what neighbours
+    differ by (median), and by more than next to nothing of the largest; of eight, not the last one alone."""
+    v = values[np.isfinite(values)]
+    if len(v) < 4:
+        return False
+    gain, last = float(v.max() - v[0]), float(v[-1] - v[0])
+    alone = len(v) >= MIN_POINTS and median(v[-3:]) - v[0] < OUTLIER_SHARE * gain
+    usual = 3 * median(np.abs(np.diff(v[len(v) // 2 :])))
+    least = max(usual, LEAST_RISE * float(np.abs(v).max()))
+    return last >= NEARLY_ALL * gain > 0 and not alone and gain >= least

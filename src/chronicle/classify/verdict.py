@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.measure import can_resolve, median, positive
+from chronicle.classify.measure import FEWEST_POINTS, can_resolve, improves, median, positive, rises
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged, validation_stays
 from chronicle.classify.rules import RULES, loss_shapes, schedule, whole_run
 from chronicle.classify.rules.datasets import DATASET_SPIKE
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, NAN, NO_SPIKE, NOT_FULLY, RISES, SHIFT, SLOW
-from chronicle.classify.rules.objectives import FAILED, FEWEST_POINTS, improves, rises
+from chronicle.classify.rules.objectives import FAILED
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
 from chronicle.classify.view import AttemptView, View

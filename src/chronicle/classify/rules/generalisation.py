@@ -29,10 +29,21 @@ import numpy as np
 
 from chronicle.classify import measure
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import MEDIAN_ERROR, confidence_of, finite, median, positive, running, scale
+from chronicle.classify.measure import (
+    FALL_FOR_ALARM_ERRORS,
+    FEWEST_POINTS,
+    LOST_SHARE,
+    MEDIAN_ERROR,
+    ascent,
+    confidence_of,
+    finite,
+    improves,
+    median,
+    positive,
+    running,
+    scale,
+)
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
-from chronicle.classify.rules import objectives
-from chronicle.classify.rules.objectives import FALL_FOR_ALARM_ERRORS, FEWEST_POINTS, LOST_SHARE, improves
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE_POINTS, AttemptView, View, value_at
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
@@ -95,7 +106,7 @@ def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     if attempt.first(Role.OBJECTIVE) is not None:  # then it is that which went another way
         return
     for score in map(each_step_once, attempt.by_role(Role.VALIDATION_SCORE)):
-        way = objectives.ascent(score, FEWEST_POINTS)
+        way = ascent(score, FEWEST_POINTS)
         if is_extreme(score.metric) or way is None or not way.collapsed:
             continue
         share = (way.best - way.last) / max(abs(way.best), abs(way.last), 1e-300)

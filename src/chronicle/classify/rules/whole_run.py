@@ -59,11 +59,21 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from chronicle.classify import measure
-from chronicle.classify.measure import difference_noise, levels_apart, median, positive, ranks, rises_by
+from chronicle.classify.measure import (
+    FEWEST_POINTS,
+    TREND_ERRORS,
+    difference_noise,
+    improves,
+    levels_apart,
+    median,
+    positive,
+    ranks,
+    rises_by,
+)
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side, stands
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, RISES, SHIFT, typed_findings
-from chronicle.classify.rules.objectives import FAILED, FEWEST_POINTS, PLATEAU, TREND_ERRORS, improves
+from chronicle.classify.rules.objectives import FAILED, PLATEAU
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import OF_AGENTS, step_gap
 from chronicle.metrics.names import LOSSES, is_of_opponent, plain, words_of
