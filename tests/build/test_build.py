@@ -163,6 +163,22 @@ def test_no_page_tells_a_place_on_this_machine(chronicle, tmp_path, monkeypatch)
     assert [name for name, content in site.items() if str(tmp_path).encode() in content] == []
 
 
+def test_texts_that_are_named_as_logs_and_that_no_reader_knows_are_named(chronicle, tmp_path):
+    """Beside logs that are read; a user would miss them."""
+    (tmp_path / "logs").mkdir()
+    healthy(tmp_path / "logs" / "a.csv")
+    for name in ("b/train.log", "c/train_log.txt", "c/requirements.txt"):
+        file = tmp_path / "logs" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("loaded 3 shards\n")
+    ran = chronicle("classify", "logs")
+    assert (ran.code, ran.err) == (
+        0,
+        "No reader knows logs/b/train.log, logs/c/train_log.txt. "
+        "Remedy: `chronicle doctor` on one of them says what it lacks\n",
+    )
+
+
 @pytest.mark.slow
 def test_side_files_of_a_tracker_alone_are_said_once_and_no_failure(chronicle, tmp_path):
     """Whatever the command, whether they are named or lie in a folder; beside a log they are read with it."""

@@ -30,11 +30,14 @@ from chronicle.metrics.values import clipped, count, level, plural, value_words,
 from chronicle.model import Diagnosis, Entry, Event, EventKind, Finding, Role, Timeline, Track, Verdict
 from chronicle.pages import words
 from chronicle.pages.gallery import Advice, PatternPage, advice
+from chronicle.readers import nobody_reads
+from chronicle.readers.find import unknown_logs
 from chronicle.score.presets import PRESETS, Preset
 from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, gravest
 from chronicle.story.restarts import lettered
 from chronicle.story.sentences import listed
 from chronicle.workspace.config import nearest
+from chronicle.workspace.folders import path_words
 
 # The shape and the colour of each verdict.
 LOOKS = {
@@ -176,9 +179,11 @@ def say(*lines: str) -> None:
 
 
 def say_passed_over(paths: Sequence[Path]) -> list[Path]:
-    """Prints which of the paths hold only files that are read together with a log. Returns these paths."""
+    """Prints which of the paths hold only files that are read together with a log, and which files in them
+    are named as logs and are not read. Returns the former."""
     aside = passed_over(paths)
-    say(*([no_logs(aside)] if aside else ()))
+    unknown = [path_words(file) for path in paths if path not in aside for file in unknown_logs(path)]
+    say(*([no_logs(aside)] if aside else ()), *([nobody_reads(unknown)] if unknown else ()))
     return aside
 
 

@@ -178,8 +178,12 @@ def what_to_do(path: Path) -> str:
     texts = list(scan(path, is_named).all_logs()) if path.is_dir() else []
     if not texts:
         return f"Remedy: name a log of a known format ({', '.join(reader.NAME for reader in all_readers())})"
-    named = ", ".join(clean(str(text.relative_to(path))) for text in texts[:_MOST_NAMED])
-    more = ", ..." if len(texts) > _MOST_NAMED else ""
+    return nobody_reads([str(text.relative_to(path)) for text in texts])
+
+
+def nobody_reads(names: Sequence[str]) -> str:
+    """The message about texts that no reader knows."""
+    named, more = ", ".join(map(clean, names[:_MOST_NAMED])), ", ..." if len(names) > _MOST_NAMED else ""
     return f"No reader knows {named}{more}. Remedy: `chronicle doctor` on one of them says what it lacks"
 
 

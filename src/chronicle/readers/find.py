@@ -53,6 +53,9 @@ _COMMON_WORDS = WRITERS | {
 }
 _RANKS = re.compile(r"^(?:\d+\.)+")  # of the processes that write beside each other: 0.monitor.csv
 
+# What a text has to be named for it to be missed where it is not read.
+_NAMED_AS_LOG = re.compile(r"(?i)\.(?:log|out)$|(?:log|train|loss|metric|history|progress)\w*\.txt$")
+
 # What says that a run was launched again, at the end of a name.
 AGAIN = re.compile(
     r"(?i)[-_. ]?(?<![a-z])(re(sum|start|launch|run|try|tried)\w*|cont(d|inu(ed?|ing|ation))?)"
@@ -140,6 +143,15 @@ def is_text(path: Path) -> bool:
         return has_number and (_may_be_settings(path) or may_be_log(begin))
     except OSError:
         return False
+
+
+def unknown_logs(path: Path) -> list[Path]:
+    """The texts in a folder that are logs by their names, and that no reader knows. Raises UsageError."""
+
+    def is_unknown(file: Path) -> bool:
+        return bool(_NAMED_AS_LOG.search(file.name)) and not is_log(file) and is_text(file)
+
+    return list(scan(path, is_unknown).all_logs()) if path.is_dir() else []
 
 
 def folder_claims(path: Path) -> list[Reader]:
