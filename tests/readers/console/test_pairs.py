@@ -18,6 +18,10 @@ from chronicle.readers.text import Head
 
 LINES = {
     "[3] Training loop begins": {},
+    'Request: HEAD https://host/tokenizer_config.json "HTTP/1.1 307 Temporary Redirect"': {},
+    "Epoch 19 [0.3s + 0.2s]: train==[0.02=0.01 + 0.01], recall=[0.03, 0.04]": {
+        "Epoch": 19, "train loss": 0.02, "recall": 0.03,
+    },
     "Cost after iteration 1000: 0.195": {"iteration": 1000, "Cost": 0.195},
     "1m 5s (- 20m 30s) (5000 5%) 2.8533": {"iteration": 5000, "loss": 2.8533},
     "120 [D loss: 0.693, acc.: 50%] [G loss: 0.743]": {"iteration": 120, "D loss": 0.693, "G loss": 0.743},

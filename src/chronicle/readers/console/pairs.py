@@ -221,6 +221,8 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
      r"\1 loss = \3, \1 top1 = \4, \1 top5 = \5"),
     # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step
     ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
+    # NGCF and what was made of it: the loss, and the terms that it is the sum of
+    ("==[", rf"\b(train|valid|test)==\[({_FLOAT})=[^\]]*\]", r"\1 loss = \2"),
     ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),  # CatBoost, as the next two
     ("\ttest: ", r"\ttest: ", "\ttest loss = "),
     ("\tbest: ", r"\tbest: \S+ \(\d+\)", ""),
@@ -400,7 +402,8 @@ _PREPOSITIONS = word_set("""
     a about after all and at best by every for from in of on only or over since than the to took until with
 """)
 _NO_MEASURE = {"eta", "ert", "remaining", "v_num", "pid", "rank"}  # the time left, a version, a process
-_SOURCE_FILE = re.compile(r"\.(?:py|pyx|cpp|cc|c|cu|cuh|h|hpp|go|rs|java|scala)$")
+# A source file or, as in "HTTP/1.1 200 OK", a version: the number behind it measures nothing.
+_NO_NAME = re.compile(r"\.(?:py|pyx|cpp|cc|c|cu|cuh|h|hpp|go|rs|java|scala)$|/\d+\.\d+$")
 _BEST = re.compile(r"(?i)best(?=\s?[:=])")  # "Best = 6.0" is a name, "at best 6.0" is none
 
 
@@ -450,7 +453,7 @@ def _name(words: str) -> str:
     """The name without the verb that joins it to its number; "" where the words name nothing."""
     while (last := words.rpartition(" ")[2].lower()) in _COPULA:
         words = words[: -len(last)].strip()
-    if last in _PREPOSITIONS or _SOURCE_FILE.search(last):
+    if last in _PREPOSITIONS or _NO_NAME.search(last):
         return ""
     return words
 
