@@ -25,11 +25,10 @@ NAMES = {
         trainloss, tr_loss, loss_tr, tloss, TrainLoss, Training Loss, Trn Loss, Train_Loss, Epoch_loss,
         loss0, Loss 1, losses, train_losses, avg_train_loss, loss (train), nll, train_nll, nll_loss,
         crossentropy, cross-entropy, train_xent, bpd, bits_per_dim, objective, train_objective,
-        neg_elbo, train_loss_ema, loss value, ppl, perplexity, train_ppl, Cost,
-        train_cost, mse, train_mse, mae, rmse, RMSE, bce, train_bce, ce, deviance, train_err, train error,
-        mean_absolute_error, training's l2, MultiClass, learn/MultiClass, learn/QueryRMSE,
-        learn/Tweedie:variance_power=1.5,
-        training's huber, train-merror, train-poisson-nloglik, learn,
+        neg_elbo, train_loss_ema, loss value, ppl, perplexity, train_ppl, Cost, Training Phase Loss,
+        train_cost, mse, train_mse, mae, rmse, RMSE, bce, train_bce, ce, deviance, train_err,
+        mean_absolute_error, train error, training's l2, MultiClass, learn/MultiClass, learn/QueryRMSE,
+        learn/Tweedie:variance_power=1.5, training's huber, train-merror, train-poisson-nloglik, learn,
         perte, Verlust, perdida, perda, 损失, 손실""",
     Role.DATASET_LOSS: """per_token_loss.cm4, per_token_loss.cm4.v2, per_token_loss.pmd,
         train/per_token_loss/code, loss/dataset_x, train_loss_source_web, loss_python, wiki/loss""",
@@ -41,7 +40,8 @@ NAMES = {
         valid_0's binary_logloss, validation_0-logloss, val_ppl, eval_perplexity, val_mse, val_bce,
         val_ce, test_error, val_err, val_cost, validation loss (avg), Validate Loss, Vali Loss,
         test/MultiClassOneVsAll, test/PairLogit, valid_0's multi_error, eval-gamma-deviance,
-        test/Quantile:alpha=0.5, evaluating loss, testing_loss, 验证损失, Validierungsverlust""",
+        test/Quantile:alpha=0.5, evaluating loss, testing_loss,
+        Validation Phase Loss, 验证损失, Validierungsverlust""",
     Role.GRAD_NORM: "grad_norm, grad-norm, grad norm, gnorm, norm, train/grad_norm, hidden_gradient_norm",
     Role.LEARNING_RATE: "lr, learning_rate, train/learning_rate, lr/pg0, lr-AdamW, current_lr, metadata.lr",
     Role.THROUGHPUT: """throughput, throughput_tokens, tokens_per_sec, tok/sec, tokens/sec, tokens /
@@ -69,8 +69,9 @@ NAMES = {
     Role.EPOCH: "epoch, train/epoch, Epoch",
     Role.SCORE: """accuracy, train/accuracy, train_acc, train/wer, metrics/mAP50(B), episode_reward_max, acc0,
         acc1, trnacc, r2, R2, hits@1, sdr_mean, dice_coefficient, train_psnr, fscore, f_score, f1score,
-        jaccard, is_success, bbox/AP50, exact_match, 准确率""",
-    Role.VALIDATION_SCORE: "val_accuracy, eval/bleu, test_acc, val_f1score, val_AP, val_kappa, val_eer",
+        jaccard, is_success, bbox/AP50, exact_match, Rank-1, CMC Rank-5, 准确率""",
+    Role.VALIDATION_SCORE: """val_accuracy, eval/bleu, test_acc, val_f1score, val_AP, val_kappa, val_eer,
+        VAcc, v_acc, validation/Rank-1, test/Rank-10""",
     Role.PART_LOSS: """loss_cls, loss_box_reg, loss_rpn_box_reg, train/box_loss, train/cls_loss,
         train/dfl_loss, mtp_1 loss, load_balancing_loss, seq_load_balancing_loss, moe_gate_loss,
         cri_loss, loss_temporal_512, kl_loss, critic_loss, d_loss, G_loss, Gen Loss, Disc Loss,
@@ -359,6 +360,7 @@ train: other, train_loss: loss
 Rec: part-loss, KL: part-loss, Total: loss
 total: other, count: other
 Tot: loss
+Total: loss, Validation accuracy: validation-score, learning rate: learning-rate
 loss: loss, Total: other, KL: other
 train_mse_scaled: loss, val_mae: other
 log_likelihood: score, neg_log_likelihood: loss
@@ -758,6 +760,7 @@ def test_the_score_of_the_reward_model_is_the_objective_of_openrlhf() -> None:
 def test_whole_numbers_under_a_bare_l_are_lengths() -> None:
     assert assign(log("l", "t", values=(1000.0, 2000.0, 3000.0)))["l"].role is Role.OTHER
     assert assign(log("L", "lr", values=(2.5, 2.25, 2.0)))["L"].role is Role.LOSS
+    assert assign(log("total", "acc", values=(1000.0, 2000.0, 3000.0)))["total"].role is Role.OTHER
 
 
 @pytest.mark.parametrize(
@@ -766,6 +769,7 @@ def test_whole_numbers_under_a_bare_l_are_lengths() -> None:
         ("train_loss, val_rmse, val_mae", {"val_rmse"}),
         ("train_mse, val_mse, val_rmse", {"val_mse"}),
         ("train_loss, val_loss, val_rmse", {"val_loss"}),
+        ("train_cost, val_error, val_rmse", {"val_error"}),
     ],
 )
 def test_an_error_of_the_validation_stands_for_its_loss(names: str, held_out: set[str]) -> None:

@@ -57,6 +57,7 @@ A_SCORE = (
     r"|au ?prc?|m?ap ?\d*|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision|recall"
     r"|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|return|fitness|ep ret|top ?\d|hellaswag"
     r"|hella|mmlu|score|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi|mean ?io?u"
+    r"|(^|(?<=cmc )|(?<=val )|(?<=validation )|(?<=eval )|(?<=test ))rank 0+$"  # of re-identification
     rf"|{_A_WIN}|(success|solve) ?rate|success$|(?<!neg )(?<!negative )(?<!log )(log ?)?likelihood)\b"
 )
 
@@ -70,7 +71,7 @@ SPELLED = {
     r"(?<![a-z])trn?(?=loss|acc)": "train",
     r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v|p|batch|avg|total|running)"
     r"(?=(loss|acc|err|ppl)(?![a-z]))": r"\1",
-    r"(?<=loss)(?=\d)|(?<=acc)(?=\d)": "",
+    r"(?<=loss)(?=\d)|(?<=acc)(?=\d)|(?<=ing|ion|val|est) phase\b": "",
     r"(?<![a-z])(err|loss)(?=[gd](?![a-z]))": r"\1",
     r"(?<![a-z])([gd])(?=loss(?![a-z]))": r"\1",
 }
@@ -252,8 +253,9 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.VALIDATION_LOSS, EVALUATED + ".*" + A_LOSS + "|" + A_LOSS + ".*" + EVALUATED + "|^(val|tel)$"
         r"|\b(te|ts|va|cv) loss\b|\bloss (te|ts|va|cv)$",
         "val_loss, validation/loss, eval_loss, test/loss, tel, validation/ctc_loss, val_bpb, va_loss"),
-    Alias(Role.VALIDATION_SCORE, EVALUATED + ".*" + A_SCORE + "|" + A_SCORE + ".*" + EVALUATED,
-        "val_accuracy, eval/bleu, test_acc, validation/wer"),
+    Alias(Role.VALIDATION_SCORE, EVALUATED + ".*" + A_SCORE + "|" + A_SCORE + ".*" + EVALUATED
+        + r"|^va? acc(uracy)?$",
+        "val_accuracy, eval/bleu, test_acc, validation/wer, VAcc"),
     Alias(Role.OTHER, rf"^(?=.*{REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
     Alias(Role.OBJECTIVE,
         rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+|counts?|market|portfolio|stock)\b)"

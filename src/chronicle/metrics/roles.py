@@ -71,8 +71,10 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
     roles = dict(by_names(tuple(series), tuple(given.items())))
     for name in series:
         is_clock = roles[name] is Role.STEP_TIME and _is_clock(name, series[name].values)
-        may_be_length = roles[name] is Role.LOSS and plain(name) == "l"  # of an episode
-        if is_clock or (may_be_length and not (series[name].values % 1).any()):
+        # `l` may be the length of an episode, and a `total` that does not fall a number of rows
+        values = series[name].values if roles[name] is Role.LOSS else ()
+        may_be_number = plain(name) == "l" or (is_total(name) and len(values) and values[-1] >= values[0])
+        if is_clock or (may_be_number and len(values) and not (values % 1).any()):
             roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
     roles |= dict.fromkeys(_parts_held_out(roles), Role.PART_LOSS)
@@ -162,10 +164,10 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()):
         roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err", "energy")}
-        # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside nothing, is their loss.
+        # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside no unknown name, is their loss.
         totals = [*filter(is_total, others)]
         parts = [n for n in others if n not in totals and set(plain(n).split()) <= aliases.COMPONENTS]
-        if totals and (parts or len(totals) == len(roles)):
+        if totals and (parts or len(totals) == len(others)):
             roles |= dict.fromkeys(parts, Role.PART_LOSS) | dict.fromkeys(totals, Role.LOSS)
     return roles
 
@@ -278,7 +280,11 @@ def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
         kept = [name for name in errors if ours & set(plain(name).split())]
     kinds = {name: set(plain(name).split()) & aliases.ERROR_WORDS for name in kept}
     first = next(iter(kinds.values()), set())
-    return dict(roles) | {name: Role.OTHER for name in errors if kinds.get(name) != first}
+    stay = {name for name, kind in kinds.items() if kind == first}
+    held_out = [name for name in kinds if roles[name] is Role.VALIDATION_LOSS]
+    if first == {"cost"} and stay.isdisjoint(held_out):  # which says nothing of how others are measured
+        stay |= {name for name in held_out if kinds[name] == kinds[held_out[0]]}
+    return dict(roles) | {name: Role.OTHER for name in errors if name not in stay}
 
 
 def _parts_left(series: Log, roles: Roles) -> list[str]:

@@ -246,6 +246,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("%) ", r"^\[?\d{1,5}m \d{1,2}s (?:\(- \d{1,5}m \d{1,2}s\) )?\((\d{1,12}) \d{1,3}%\) (?=\d)",
      r"iteration \1 loss = "),
     (" [D loss: ", r"^(\d{1,12}):? (?=\[D loss: )", r"iteration \1 "),  # of Keras-GAN
+    (".:", r"(?<=[A-Za-z])\.(?=:\s)", ""),  # "Acc.: 95%"
     (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),  # counters that are cut short: "Iter.   5;"
     # "After 100 training step(s), loss on training batch is 2.5"
     ("fter ", r"\b[Aa]fter (\d{1,15}) (?:train(?:ing)? )?(step|iteration|epoch|episode)(?:s|\(s\))?[,:]? ",
