@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from chronicle.metrics.roles import assign
 from chronicle.model import Attempt
 from chronicle.readers import read
 from chronicle.timeline import stitch
@@ -123,3 +126,68 @@ def test_rows_whose_bars_a_terminal_cut_before_they_were_full(tmp_path: Path) ->
     assert dict(zip(loss.steps.tolist(), loss.values.round(3), strict=True)) == {
         epoch: round(3 - epoch / 10, 3) for epoch in range(1, 13)
     }
+
+
+def test_the_results_of_detectron2_stand_under_their_names(tmp_path: Path) -> None:
+    text = ""
+    for n in range(1, 13):
+        start = "[06/07 02:05:36] d2.evaluation.testing INFO: copypaste:"
+        events = "[06/07 02:05:30] d2.utils.events INFO:  eta: 0:10:22"
+        text += f"{events}  iter: {100 * n}  total_loss: {9 / n:.3f}\n"
+        for task, first in (("bbox", 20), ("segm", 10)):
+            text += f"{start} Task: {task}\n{start} AP,AP50\n{start} {first + n}.5000,{2 * first + n}.2500\n"
+    (attempt,) = read(log(tmp_path, text))
+    ends = {name: (len(s), s.steps[-1], s.values[-1]) for name, s in attempt.series.items() if "AP" in name}
+    assert ends == {
+        "val/bbox/AP": (12, 1200, 32.5),
+        "val/bbox/AP50": (12, 1200, 52.25),
+        "val/segm/AP": (12, 1200, 22.5),
+        "val/segm/AP50": (12, 1200, 32.25),
+    }
+
+
+def test_a_heading_of_an_evaluation_may_count(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(1, 13):
+        text += f"Epoch[{epoch}] done. Loss: {9 / epoch:.3f}, Acc: {70 + epoch}.5%\n"
+        text += f"Validation Results - Epoch: {epoch}\nmAP: {40 + epoch}.1%\n"
+        text += f"CMC curve, Rank-1  : {50 + epoch}.5%\n"
+    (attempt,) = read(log(tmp_path, text))
+    assert {n: (s.role.value, len(s)) for n, s in assign(attempt.series).items()} == {
+        "Loss": ("loss", 12),
+        "Acc": ("score", 12),
+        "validation/mAP": ("validation-score", 12),
+        "validation/Rank-1": ("validation-score", 12),
+    }
+
+
+def test_a_word_in_the_name_of_a_loss_is_said_of_what_follows_it(tmp_path: Path) -> None:
+    text = "".join(
+        f"Epoch [{n}]/[39] \t {phase} Phase Loss: {9 / (n + 1):.4f} \t Accuracy: 0.{50 + n}\n"
+        for n in range(12)
+        for phase in ("Training", "Validation")
+    )
+    (attempt,) = read(log(tmp_path, text))
+    assert {n: (s.role.value, len(s)) for n, s in assign(attempt.series).items()} == {
+        "Training Phase Loss": ("loss", 12),
+        "Accuracy": ("score", 12),
+        "Validation Phase Loss": ("validation-loss", 12),
+        "validation/Accuracy": ("validation-score", 12),
+    }
+
+
+@pytest.mark.parametrize("distance", [1, 5])
+def test_lines_of_a_trainer_that_a_buffer_held_back_are_as_far_apart_as_all_are(
+    tmp_path: Path, distance: int
+) -> None:
+    """Eight lines come at once, behind the bar of the last of them; epochs are rounded to hundredths."""
+    n_steps, text, held_back = 40 * distance, "", ""
+    for n in range(1, n_steps + 1):
+        bar = f"{100 * n // n_steps:3}%|#    | {n}/{n_steps} [00:{n % 60:02}<01:10,  1.50s/it]\n"
+        if n % distance == 0:
+            held_back += f"{{'loss': {2 - n / 1024:.4f}, 'learning_rate': 1e-05, 'epoch': {n / 290:.2f}}}\n"
+        full = held_back.count("\n") == 8
+        text += bar + (held_back + bar if full else "")
+        held_back = "" if full else held_back
+    (attempt,) = read(log(tmp_path, text))
+    assert attempt.series["loss"].steps.tolist() == [distance * n for n in range(1, 41)]

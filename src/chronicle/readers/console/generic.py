@@ -164,8 +164,8 @@ class LogReader:
             if event == EVALUATES:
                 self._evaluation = record.evaluation
                 continue
-            if event or record.counters or record.epoch:
-                self._evaluation = ""
+            if event or record.counters or record.epoch:  # "Validation results - Epoch: 5" is a heading, too
+                self._evaluation = record.evaluation if record.form.n_counters == len(record.shape) else ""
             if event in (LAUNCH, REPEATED, TRIAL):  # it begins if the next count does not continue
                 self._repeats = Repeats()
                 if event == TRIAL:

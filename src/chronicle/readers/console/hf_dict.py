@@ -119,11 +119,26 @@ class Bars:
             none &= by_epoch < 2.0**63
             fitting = [_fit(n, epochs, steps_per_epoch) for n in (after, before)]
             by_epoch = np.where(none, by_epoch, 0).astype(np.int64)
-            rows.steps = array("q", np.select([*fitting, none], [after, before, by_epoch], after).tobytes())
+            steps = np.select([*fitting, none], [after, before, by_epoch], after)
+            counted, known = self._counted(after), ~np.isnan(epochs)
+            length = float(np.sum(counted[known] ** 2.0) / np.sum(counted[known] * epochs[known]))
+            agrees = _fit(counted[known], epochs[known], length).all()
+            rows.steps = array("q", (counted if agrees else steps).tobytes())
         self.places.pop(self.total, None)
         self.total, self.end_epoch = "", math.nan
         self.rows, self.before, self.crowded = Rows(), array("q"), array("b")
         return rows
+
+    def _counted(self, after: Steps) -> Steps:
+        """The steps if all lines were held back in a buffer: each time as many as were due since the time
+        before, at the same distance. The bar after them where they are not."""
+        with_loss = ~np.isnan(self.rows.column("loss"))
+        ends = np.unique(after[with_loss])
+        n_lines = np.array([np.count_nonzero(after[with_loss] == end) for end in ends])
+        distances = np.diff(ends, prepend=0) / np.maximum(n_lines, 1)
+        regular = len(ends) > 1 and n_lines[0] > 1 and distances[0] % 1 == 0 and np.ptp(distances) == 0
+        counted = (np.cumsum(with_loss) * distances[0]).astype(np.int64) if regular else after
+        return np.asarray(counted)
 
     def _steps_per_epoch(self, after: Steps, before: Steps, epochs: Floats) -> tuple[float, bool]:
         """From lines between two drawings of the same count, which is sure, else from the end of the

@@ -113,10 +113,11 @@ def _are_settings(named: Sequence[Pair], text: str) -> bool:
 
 def _evaluation_of(named: Sequence[Pair], text: str) -> str:
     """The word of the evaluation of which the first metric of a line is said; else ""."""
-    metric = next((pair.name for pair in named if not counts(pair)), "")
+    metric, *others = [pair.name for pair in named if not counts(pair)] or [""]
     places = (text.find(name) for name in (metric, metric.rpartition("/")[2]) if name)
     before = next((at for at in places if at >= 0), -1)  # a word behind a metric is said of another one
-    text = text[:before] if before > 0 else text
+    own = len(metric) if others else 0  # "Validation phase loss: 0.3, accuracy: 0.9" is said of both
+    text = text[: before + own] if before > 0 else text
     if named and (match := _EVALUATION.search(text)) and not OF_TRAINING.search(text):
         verb = (match["ing"] or "").lower()
         return verb.replace("evalu", "eval") or match[0].lower()

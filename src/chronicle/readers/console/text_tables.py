@@ -35,6 +35,8 @@ _OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
 _VOWPAL_WABBIT = ["loss", "last", "counter", "weight", "label", "predict", "features"]
 _OF_VOWPAL_WABBIT = ("average loss", "loss since last", "samples", "example weight", *_VOWPAL_WABBIT[4:])
 _MOST_COLUMNS = 64
+# The results of an evaluation by detectron2: `copypaste: AP,AP50` above `copypaste: 21.5,41.3`.
+_TO_COPY = re.compile(r"\bcopypaste: (?:(?P<task>Task: .*)|(?P<cells>.*,.*))")
 
 
 class Header(NamedTuple):
@@ -59,6 +61,7 @@ class Table:
         self._groups = Groups()
         self._last_cells: list[str] = []
         self._unfinished = "", list[Pair]()  # the first cell of a row whose bar is cut, and it
+        self._task, self._to_copy = "", list[str]()  # of an evaluation by detectron2, and its names
 
     @property
     def layout(self) -> tuple[object, ...]:
@@ -67,6 +70,8 @@ class Table:
 
     def read(self, text: str) -> list[Pair] | None:
         """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
+        if "copypaste: " in text and (match := _TO_COPY.search(text)):
+            return self._row_to_copy(match)
         header = self._header
         row = self._read_row(text)
         if row is None and self._other_header.names:  # the other table goes on, its header was lost
@@ -77,6 +82,21 @@ class Table:
         elif header.names and self._header.names != header.names:
             self._other_header = header
         return row
+
+    def _row_to_copy(self, match: re.Match[str]) -> list[Pair]:
+        """The results of an evaluation under the names in the line before; [] for that of the names."""
+        if match["task"]:
+            self._task = match["task"].removeprefix("Task: ").strip()
+            return []
+        cells = match["cells"].split(",")
+        values = [value for value in map(number, cells) if value is not None]
+        if not values:
+            self._to_copy = cells
+        if len(values) != len(self._to_copy):
+            return []
+        return [
+            Pair(f"val/{self._task}/{name}", value) for name, value in zip(self._to_copy, values, strict=True)
+        ]
 
     def _read_row(self, text: str) -> list[Pair] | None:
         bar = _BAR.search(text) if "%" in text else None
