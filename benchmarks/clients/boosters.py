@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.clients.trainers import console_of
 from benchmarks.clients.training import CONFIG, STEPS
 from benchmarks.clients.truth import Record
 
@@ -97,15 +98,27 @@ def _lightgbm(printed: bool = False) -> tuple[dict[str, Any], Any]:
 
 
 def catboost(log: Path, number: int, record: Record) -> None:
+    results = _catboost(train_dir=str(log / "catboost_info"), verbose=False)
+    _record(record, results)
+
+
+def catboost_console(log: Path, number: int, record: Record) -> None:
+    with console_of(log / "train.log"):
+        results = _catboost(allow_writing_files=False, verbose=1)
+    for part, losses in results.items():
+        for step, loss in enumerate(losses["RMSE"]):
+            record.add(step, {f"{part} loss": loss})
+
+
+def _catboost(**options: Any) -> dict[str, dict[str, list[float]]]:
+    """The losses of both parts, at a learning rate that overfits: the default hardly does."""
     import catboost as cb
 
     x, y, valid_x, valid_y = _data()
-    model = cb.CatBoostRegressor(
-        iterations=ROUNDS, random_seed=CONFIG["seed"], train_dir=str(log / "catboost_info"), verbose=False
-    )
+    model = cb.CatBoostRegressor(iterations=ROUNDS, random_seed=CONFIG["seed"], learning_rate=0.8, **options)
     model.fit(x, y, eval_set=(valid_x, valid_y))
     results = model.get_evals_result()
-    _record(record, {"learn": results["learn"], "test": results["validation"]})
+    return {"learn": results["learn"], "test": results["validation"]}
 
 
 def spacy(log: Path, number: int, record: Record) -> None:

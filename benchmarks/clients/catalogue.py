@@ -237,6 +237,12 @@ CLIENTS = {
     "catboost": _tree(
         "catboost", "catboost", exact="printed", roles={"learn/RMSE": "loss", "test/RMSE": "validation-loss"}
     ),
+    "catboost-console": _tree(
+        "catboost_console",
+        "catboost",
+        exact="printed",
+        roles={"learn loss": "loss", "test loss": "validation-loss"},
+    ),
     "spacy": _tree("spacy", "spacy", events=(), roles={}),
     "style-pipes": _style(
         "pipes",

@@ -440,8 +440,8 @@ def pairs(text: str) -> list[Pair]:
             sign = text[match.end("name") : match.start("value")]
             unit_start = -1 if ":" in sign or "=" in sign else match.end() + 1
         elif value is not None and (name or match["of"]) and not (match["unit"] and "mem" in name.lower()):
-            if match["duration"] and not match["of"] and rank_of_name(name) is not None:
-                name = f"{name} time"  # `Step: 83ms`, which counts nothing
+            if match["duration"] and not match["of"] and _is_no_time(name, text[match.end("value")]):
+                name = f"{name} time"  # `Step: 83ms`, which counts nothing; `total: 54.5ms`, which is no loss
             if name or match[0][0] != "(" or text[score_end : match.start()].strip() or score_end < 0:
                 unit = _THOUSANDS[match["unit"]] if match["unit"] else 0
                 found.append(Pair(name or PROGRESS, value * (unit or 1), int(match["of"] or 0), unit))
@@ -457,6 +457,12 @@ def _name(words: str) -> str:
     if last in _PREPOSITIONS or _NO_NAME.search(last):
         return ""
     return words
+
+
+def _is_no_time(name: str, after: str) -> bool:
+    """Whether what has a duration is named like a counter or, with the unit right ``after`` the number (which
+    that of `loss 2.5 min 2.1` is not), like what trainings are judged by, as a bare total is."""
+    return rank_of_name(name) is not None or (after != " " and (name == "total" or is_judged(name)))
 
 
 def _named_as_loss(match: re.Match[str]) -> str:
