@@ -491,3 +491,15 @@ def test_a_bar_that_is_drawn_before_its_next_epoch_is_named_ends_the_epoch(tmp_p
     loss = attempt.series["batch loss"]
     assert [loss.values[loss.steps // 10 == n].min() for n in range(4)] == [3.3, 2.8, 2.3, 1.8]
     assert attempt.series["validation/Avg loss"].steps.tolist() == [9, 19, 29, 39]
+
+
+def test_a_count_that_is_told_before_its_epoch_is_named_is_of_that_epoch(tmp_path: Path) -> None:
+    """As nanochat does: the evaluation before the first step names no epoch."""
+    text = "Step 00000 | Validation bpb: 3.250000\n"
+    for step in range(20):
+        text += (
+            f"step {step:05d}/00020 ({5 * step:.2f}%) | loss: {3 - step / 10:.6f} | epoch: 1 pq: 3 rg: 1\n"
+        )
+    (attempt,) = attempts(tmp_path, text + "Step 00020 | Validation bpb: 1.500000\n")
+    assert attempt.series["loss"].steps.tolist() == [*range(20)]
+    assert attempt.series["Validation bpb"].steps.tolist() == [0, 20]

@@ -170,8 +170,8 @@ class Course:
         epoch = record.epoch
         stands_still = plan.phases and bool(record.evaluation) and self.last is not None
         if epoch and math.isfinite(epoch.value) and not stands_still:
-            if not self._epoch_named and self._count in (pair for _, pair in record.counters):
-                self._epochs = Epochs()  # a bar that was drawn before its epoch was known is drawn again
+            if not self._epoch_named and any(self._stands_at(pair) for _, pair in record.counters):
+                self._epochs = Epochs()  # the same count was told, as by a bar, before its epoch was named
             tells_mean = not record.counters and any(map(is_judged, record.shape))
             if tells_mean and not (self._epoch_named or epoch.value) and self.last is not None:
                 self._after_epoch = 1.0  # batches came before the mean of epoch 0: the next ones follow it
@@ -226,6 +226,10 @@ class Course:
         """Whether a pair does not continue the last count: an evaluation may count its own batches."""
         before = self._count
         return key_of(pair) != key_of(before) or pair.of != before.of or pair.value < before.value
+
+    def _stands_at(self, pair: Pair) -> bool:
+        """Whether a pair tells the last count again, in other words perhaps: `Step 0`, then `step 0/100`."""
+        return pair.value == self._count.value and key_of(pair) == key_of(self._count)
 
     def _in_full(self, pair: Pair, *, is_next: bool) -> Pair:
         """A count that is told in thousands or more (``12K``) as the one that is meant if the distance of the
