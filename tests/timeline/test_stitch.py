@@ -28,6 +28,12 @@ def test_a_resume_goes_on():
     assert (timeline.joins[0].gap_s, timeline.joins[0].at_time) == (5000 - 999, 5000)
 
 
+def test_an_epoch_that_an_empty_bar_told_begins_no_launch():
+    a, b = (log(name, ticks, epoch=series("epoch", [ticks[0] - 1, *ticks], np.ones(len(ticks) + 1)))
+            for name, ticks in (("a", range(1, 1000)), ("b", range(800, 1600))))  # fmt: skip
+    assert joins(stitch([a, b])) == [("rollback", "a", "b", 999, 800, 199)]
+
+
 def test_a_rollback_leaves_what_it_overtook_dead():
     timeline = stitch([log("a", UP, start=0), log("b", range(800, 1600), seed=1, start=HOUR)])
     assert joins(timeline) == [("rollback", "a", "b", 999, 800, 199)]

@@ -74,7 +74,10 @@ def course(attempt: Attempt) -> Course | None:
     """The course of an attempt whose rows are sorted by step; None if it has no points."""
     if (ticks := clock(attempt)) is None:
         return None
-    dense = [s.steps for s in attempt.series.values() if len(s) >= max(1.0, _DENSE_SHARE * len(ticks))]
+    fewest = max(1.0, _DENSE_SHARE * len(ticks))
+    # A bar that is drawn empty tells its epoch and nothing else.
+    told = [s for s in attempt.series.values() if s is ticks or s.role is not Role.EPOCH]
+    dense = [s.steps for s in told if len(s) >= fewest]
     started, ended = wall_clock(attempt)
     first, last = min(int(s[0]) for s in dense), max(int(s[-1]) for s in dense)
     return Course(attempt, ticks, first, last, started, ended)
