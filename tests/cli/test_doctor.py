@@ -161,7 +161,15 @@ def test_a_bar_that_begins_with_a_return_is_shown(chronicle, tmp_path):
     path = tmp_path / "bar.log"
     path.write_text("".join(f"\r{k:3d}/300 [00:01, loss={2 + 1 / k:.3f}]" for k in range(1, 301)) + "\n")
     ran = chronicle("doctor", path)
-    assert "  lines: 1 record\n  records, 1 line: loss\n          1  1/300 [00:01, loss=3.000]\n" in ran.out
+    assert "  lines: 1 record\n  records, 1 line: loss\n          1  300/300 [00:01, loss=2.003]\n" in ran.out
+
+
+def test_of_a_bar_with_a_record_drawn_over_it_the_record_is_shown(chronicle, tmp_path):
+    """As Hugging Face draws them: the bar is blanked and the record takes its line."""
+    drawn = [f"\r  {n}/4 [00:0{n}<?]\r    \r{{'loss': {4 - n}.5, 'epoch': 0.{n}}}" for n in range(1, 5)]
+    (tmp_path / "train.out").write_text("\n".join(drawn) + "\n")
+    kind = next(kind for kind in examine(Path("train.out"))["kinds"] if kind["taken_for"] == "records")
+    assert kind["first"][0] == (1, "{'loss': 3.5, 'epoch': 0.1}")
 
 
 def test_hostile_text_is_printed_harmlessly(chronicle, tmp_path):

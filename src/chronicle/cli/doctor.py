@@ -220,7 +220,7 @@ def _texts(path: Path, wanted: set[int], known: Steps) -> tuple[dict[int, str], 
                 is_blank = not line.strip()  # a progress bar begins by going back to the start of its line
                 if known_line:
                     if number in wanted and not is_blank:
-                        texts.setdefault(number, _excerpt(line))
+                        texts[number] = _excerpt(line)  # the last drawing is what stands there
                 elif is_blank:
                     n_blank += 1
                 else:
