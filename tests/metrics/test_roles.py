@@ -26,9 +26,10 @@ NAMES = {
         loss0, Loss 1, losses, train_losses, avg_train_loss, loss (train), nll, train_nll, nll_loss,
         crossentropy, cross-entropy, train_xent, bpd, bits_per_dim, objective, train_objective,
         neg_elbo, train_loss_ema, loss value, ppl, perplexity, train_ppl, Cost, Training Phase Loss,
-        train_cost, mse, train_mse, mae, rmse, RMSE, bce, train_bce, ce, deviance, train_err,
-        mean_absolute_error, train error, training's l2, MultiClass, learn/MultiClass, learn/QueryRMSE,
-        learn/Tweedie:variance_power=1.5, training's huber, train-merror, train-poisson-nloglik, learn,
+        train_cost, mse, train_mse, mae, rmse, RMSE, bce, train_bce, ce, deviance, pinball, train_pinball,
+        crps, train_err, mean_absolute_error, train error, training's l2, MultiClass, learn/MultiClass,
+        learn/QueryRMSE, learn/Tweedie:variance_power=1.5, training's huber, train-merror, train-poisson-nloglik,
+        learn,
         perte, Verlust, perdida, perda, 损失, 손실""",
     Role.DATASET_LOSS: """per_token_loss.cm4, per_token_loss.cm4.v2, per_token_loss.pmd,
         train/per_token_loss/code, loss/dataset_x, train_loss_source_web, loss_python, wiki/loss""",
@@ -38,7 +39,7 @@ NAMES = {
         (val), loss_val, Loss/valid, loss_te, te_loss, va_loss, ts_loss, cv_loss, tst_loss, Dev Loss,
         dev_loss, devloss, holdout_loss, held-out loss, hold_out_loss, val_nll, val_objective, val_bpd,
         valid_0's binary_logloss, validation_0-logloss, val_ppl, eval_perplexity, val_mse, val_bce,
-        val_ce, test_error, val_err, val_cost, validation loss (avg), Validate Loss, Vali Loss,
+        val_ce, val_pinball, test_error, val_err, val_cost, validation loss (avg), Validate Loss, Vali Loss,
         test/MultiClassOneVsAll, test/PairLogit, valid_0's multi_error, eval-gamma-deviance,
         test/Quantile:alpha=0.5, evaluating loss, testing_loss,
         Validation Phase Loss, 验证损失, Validierungsverlust""",
@@ -257,6 +258,10 @@ train_loss_wiki: dataset-loss wiki, train_loss_foo: dataset-loss foo
 loss_total: loss, loss_source: part-loss, loss_domain_avg: part-loss, loss_distill: part-loss
 loss: loss, loss_source: dataset-loss source, loss_target_web: dataset-loss target_web
 train_loss: loss, data_loss: part-loss, physics_loss: part-loss
+tr_loss_total: loss, tr_loss_phys: part-loss, vl_loss_total: validation-loss, vl_loss_phys: part-loss
+loss: loss, L_recon: part-loss, L_acyclic: part-loss, rmse: other
+train_pinball: loss, val_pinball: validation-loss, seconds: step-time
+perplexity-train: loss, f1-perplexity-train: other, perplexity-val: validation-loss
 loss_history/total: loss, loss_history/bc: part-loss, loss_history/pde: part-loss
 total_loss: loss, loss_cls: part-loss, loss_box_reg: part-loss, loss_novel: part-loss, loss_new: part-loss
 my_loss: loss, lr: learning-rate

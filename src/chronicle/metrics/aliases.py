@@ -35,7 +35,8 @@ _OF_BOOSTING = (
 )
 _OF_BOOSTING_TOO = r"quantile|poisson|huber|expectile|tweedie|lq|cox|fair|gamma|focal"
 AN_ERROR = (
-    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|epe|ppl|perplexity|cost|error rate|b?ce|deviance|exploitability"
+    rf"^(({_OF} )*(n?rmse|rmsle|mse|mae|mape|wape|mase|crps|pinball|epe|ppl|perplexity|cost|error rate"
+    r"|b?ce|deviance|exploitability"
     r"|(root )?mean (absolute|squared)( percentage| logarithmic)? error"
     rf"|{_OF_BOOSTING})"
     rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (alpha|delta|q|variance power))?( {_OF})*$"
@@ -53,7 +54,8 @@ REWARDED = (
 _OTHER_KL = r"approx|old|update|coeff?\w*|beta|target|penalty|rewards?|early|max|min|std|var"
 FROM_REFERENCE = rf"^(?!.*\b({_OTHER_KL})\b).*\bkl\b"
 A_SCORE = (
-    r"\b(b?acc|accuracy|accuracies|bleu|chrf|rouge\w*|meteor|cider|wer|cer|eer|f1|f\d? ?scores?|auc|auroc"
+    r"\b(b?acc|accuracy|accuracies|bleu|chrf|rouge\w*|meteor|cider|wer|cer|eer"
+    r"|f1(?! (ppl|perplexity))|f\d? ?scores?|auc|auroc"  # not of the first factor of a word
     r"|au ?prc?|m?ap ?\d*|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision|recall"
     r"|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|return|fitness|ep ret|top ?\d|hellaswag"
     r"|hella|mmlu|score|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi|mean ?io?u"
@@ -83,9 +85,9 @@ def word_set(text: str) -> frozenset[str]:
 
 
 ERROR_WORDS = word_set("""
-    rmse rmsle mse mae mape epe ppl perplexity cost rate err error absolute squared ce bce deviance l l1 l2
-    pix total multi class one query softmax soft uncertainty msle smape mphe merror binary pair log quantile
-    gamma leibler poisson cox aft tweedie huber expectile lq fair focal
+    rmse nrmse rmsle mse mae mape wape mase crps pinball epe ppl perplexity cost rate err error absolute
+    squared ce bce deviance l l1 l2 pix total multi class one query softmax soft uncertainty msle smape mphe
+    merror binary pair log quantile gamma leibler poisson cox aft tweedie huber expectile lq fair focal
 """)
 # Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
 COMPONENTS = word_set("""
@@ -98,7 +100,7 @@ COMPONENTS = word_set("""
     fm regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
     rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp wave waveform mag
     magnitude spec spectral diffusion rl act actor alpha reward td qf qf1 qf2 bellman curiosity surrogate pde
-    ode bc bcs ic ics physics boundary residual residuals collocation latent vb vlb q0 q1 q2 q3 q4 vicreg
+    phys ode bc bcs ic ics physics boundary residual residuals collocation latent vb vlb q0 q1 q2 q3 q4 vicreg
     scaled encoder decoder
 """)
 # Those of them that tell how far from its target the output is.

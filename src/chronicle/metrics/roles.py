@@ -36,6 +36,7 @@ _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total
 _NEAR_LOSS, _ALONG = 0.2, 0.8  # relative difference, and correlation, of a loss that is measured twice
 _CLOCKS = ("time", "seconds", "time s", "time sec")  # of a step, or since the start
 _EVALUATED = re.compile(aliases.EVALUATED)
+_L_OF = re.compile(r"l (?!\d)")
 _AVERAGED = re.compile(r"^(average|avg|mean) ")
 
 
@@ -252,6 +253,7 @@ def _phases(roles: Roles) -> dict[str, Role]:
             twins[name] = known[twin]
     if len(twins) > 1:
         held_out = {Role.LOSS: Role.VALIDATION_LOSS, Role.SCORE: Role.VALIDATION_SCORE}
+        held_out[Role.PART_LOSS] = Role.PART_LOSS
         return dict(roles) | {name: held_out.get(role, Role.OTHER) for name, role in twins.items()}
     ours = {name for name in roles if plain(name) in aliases.OF_TRAINING}
     theirs = {name for name in roles if plain(name) in aliases.OF_EVALUATION}
@@ -285,7 +287,9 @@ def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
     held_out = [name for name in kinds if roles[name] is Role.VALIDATION_LOSS]
     if first == {"cost"} and stay.isdisjoint(held_out):  # which says nothing of how others are measured
         stay |= {name for name in held_out if kinds[name] == kinds[held_out[0]]}
-    return dict(roles) | {name: Role.OTHER for name in errors if name not in stay}
+    left = [name for name in errors if name not in stay]
+    parts = (name for name in left if judged != errors and _L_OF.match(plain(name)))  # `L_recon`
+    return dict(roles) | dict.fromkeys(left, Role.OTHER) | dict.fromkeys(parts, Role.PART_LOSS)
 
 
 def _parts_left(series: Log, roles: Roles) -> list[str]:
