@@ -301,6 +301,22 @@ def test_objects_with_the_same_lists_are_runs_that_their_keys_name(tmp_path: Pat
     assert {*read(parts)[0].series} == {"actor/loss", "critic/loss"}
 
 
+def of_agents(*names: str) -> dict[str, Any]:
+    """What each has logged: rewards by episode, and losses by update."""
+    rewards, updates = [0.0, 1.5, 2.0, 1.0, 3.5, 3.0], [{"update": k, "policy_loss": 0.5} for k in range(9)]
+    return {name: {"rewards": rewards, "metrics": updates, "lr": 0.1} for name in names}
+
+
+def test_objects_with_the_same_tables_are_runs_that_their_keys_name(tmp_path: Path) -> None:
+    file = document(tmp_path, {"done": True, "results": of_agents("CartPole", "Acrobot")})
+    assert [(a.facts["run"], sorted(a.series), len(a.series["rewards"])) for a in read(file)] == [
+        ("results/Acrobot", ["metrics/policy_loss", "rewards"], 6),
+        ("results/CartPole", ["metrics/policy_loss", "rewards"], 6),
+    ]
+    for parts in (of_agents("agent_0", "agent_1"), of_agents("stage 1", "stage 2")):
+        assert len(read(document(tmp_path, parts))) == 1
+
+
 def test_a_dictionary_as_python_prints_it_is_read(tmp_path: Path) -> None:
     file = tmp_path / "history.txt"
     file.write_text(

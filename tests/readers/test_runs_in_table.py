@@ -163,6 +163,9 @@ HISTORY = ["loss,accuracy,improved", *(f"{3 - k / 4},{k / 10},{k % 3 > 0}" for k
 PHASES = ["optimizer,loss,val_loss", *(f"{'adam' if k < 20 else 'lion'},{3 - k / 16},3.5" for k in range(40))]
 COUNTED = ["filename,step,loss", *(f"shard{k}.bin,{k},{3 - k / 4}" for k in range(8))]
 OF_TOTAL = ["timestep,total_timesteps,clips,reward", *(f"{k}00,5000,{k // 4},{k}.5" for k in range(1, 9))]
+FOLDS = ["fold,loss,val_acc", *(f"{k},{1 - k / 40},{0.8 + k % 3 / 50}" for k in range(1, 11))]
+LAST = [",Fold,Epoch,Loss", *(f"{k},{k},200,0.3{k}" for k in range(9))]
+IN_FOLDS = ["fold,epoch,loss", *(f"{k // 5},{k % 5},{3 - k % 5 / 4}" for k in range(20))]
 NO_COURSE = "configurations or items ({}), no steps"
 
 
@@ -186,6 +189,9 @@ NO_COURSE = "configurations or items ({}), no steps"
         (PHASES, "row", None, Role.LOSS),
         (OF_TOTAL, "step", None, Role.OBJECTIVE),
         (COUNTED, "step", None, Role.LOSS),
+        (FOLDS, "item", NO_COURSE.format("fold"), Role.OTHER),
+        (LAST, "item", NO_COURSE.format("Fold"), Role.OTHER),
+        (IN_FOLDS, "epoch", None, Role.LOSS),
     ],
     ids=[
         "sweep",
@@ -205,6 +211,9 @@ NO_COURSE = "configurations or items ({}), no steps"
         "phases",
         "beside a total",
         "counted",
+        "folds",
+        "last epochs of folds",
+        "courses of folds",
     ],
 )
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])

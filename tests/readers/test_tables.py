@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import examples
 from tests.docs.docs_text import DOCS, between
-from tests.logs import attempt_of, points_of
+from tests.logs import attempt_of, points, points_of
 from tests.readers.writers import csv_log, json_log, trainer_log
 from tests.work import n_calls
 
@@ -211,6 +211,11 @@ def test_a_blank_is_not_measured(cell: str, tmp_path: Path) -> None:
 )
 def test_infinities_are_data(cell: str, value: float, tmp_path: Path) -> None:
     assert points_of(attempt_of(tmp_path, f"step,loss\n1,{cell}\n2,2.0\n"))[0] == (1, value)
+
+
+def test_flags_are_numbers_as_in_json(tmp_path: Path) -> None:
+    attempt = attempt_of(tmp_path, "step,loss,success\n1,2.5,True\n2,2.25,False\n3,2.0,\n")
+    assert points(attempt)["success"] == [(1, 1.0), (2, 0.0)]
 
 
 def test_text_is_left_out_and_told(tmp_path: Path) -> None:

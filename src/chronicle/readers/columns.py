@@ -36,6 +36,7 @@ WRAPPED = re.compile(
     re.IGNORECASE,
 )
 
+_FLAGS = {"True": 1.0, "False": 0.0}  # as Python writes them into a CSV, and JSON as numbers
 _COUNT_OF = re.compile(r"(\d{1,18})\s?/\s?\d{1,18}")  # how far a training is of how far it goes: 12/438
 
 # Columns of what the environments of an agent tell of each episode.
@@ -97,7 +98,7 @@ class Builder:
                 return convert(cell)
         if is_blank(cell):
             return None
-        self.irregular, value = True, number(cell.rstrip("% "))
+        self.irregular, value = True, _FLAGS.get(cell.strip(), number(cell.rstrip("% ")))
         return cell.strip() if value is None else value
 
     def extend(self, rows: Steps | range, values: Sequence[Any]) -> None:

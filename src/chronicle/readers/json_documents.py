@@ -20,7 +20,7 @@ import ast
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -43,6 +43,7 @@ MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
 _FIRST_TIME, _LAST_TIME = 1e9, 1e10  # Unix seconds: the years 2001 to 2286
 _NUMBERED = re.compile(r"(?:(?P<what>epoch|step|iter(?:ation)?|round|episode)[ _-]?)?(?P<number>\d{1,15})")
+_OF_ONE = re.compile(r"(?i)(?:phase|stage|part|session|task|agent|player|team)(?![a-z])[^/]*$")
 _OF_TABLE = re.compile(r"(?:^|/)\d+(?:/|$)")  # a key that is the number of a row
 MAX_DEPTH, MAX_TABLES = 8, 1000
 MOST_PYTHON_BYTES = 1 << 24
@@ -110,12 +111,12 @@ def _rows(tables: list[Table]) -> list[Row]:
     rows of the one table that counts, or as steps of their own where they are more."""
     if len(tables) == 1 and not names_a_phase(tables[0].path):
         return tables[0].rows
+    if by_run := _by_run(tables):
+        return [{"run": run} | row for run, of_run in by_run.items() for row in _rows(of_run)]
     parallel = [table for table in tables if not table.counted]
     counted = [[*_prefixed(table)] for table in tables if table.counted]
     if not parallel:
         return [row for table in counted for row in table]
-    if not counted and _are_runs(parallel):
-        return [{"run": table.path} | row for table in parallel for row in table.rows]
     rows = list[Row]({} for _ in range(max(len(table.rows) for table in parallel)))
     for table in parallel:
         _put(_prefixed(table), len(table.rows), rows)
@@ -129,13 +130,24 @@ def _rows(tables: list[Table]) -> list[Row]:
     return [row for table in counted for row in table]
 
 
-def _are_runs(tables: Sequence[Table]) -> bool:
-    """Whether tables side by side are runs, named by their keys: each has the same metrics, a loss and what
-    an evaluation measured among them, as parts of one training do not."""
-    names = set(tables[0].rows[0])
-    tells_both = any(role_of(name) is Role.LOSS for name in names) and any(map(names_an_evaluation, names))
-    alike = all(set(table.rows[0]) == names and not names_a_phase(table.path) for table in tables)
-    return len(tables) > 1 and tells_both and alike
+def _by_run(tables: Sequence[Table]) -> dict[str, list[Table]]:
+    """The tables of each run, where the keys at one place name runs: below each of them are the same tables,
+    with a loss and what an evaluation measured, or with a reward, as parts of one training do not have them;
+    {} else. Phases, stages, and agents that play together are no runs."""
+    keys = [table.path.split("/") for table in tables]
+    shared = next((n for n, parts in enumerate(zip(*keys, strict=False)) if len({*parts}) > 1), -1)
+    by_run = dict[str, list[Table]]()
+    for table, parts in zip(tables, keys, strict=True) if shared >= 0 else ():
+        inner = replace(table, path="/".join(parts[shared + 1 :]))
+        by_run.setdefault("/".join(parts[: shared + 1]), []).append(inner)
+    shapes = [{(table.path, *sorted(table.rows[0])) for table in of_run} for of_run in by_run.values()]
+    apart = any(map(names_a_phase, by_run)) or any(map(_OF_ONE.search, by_run))
+    if len(shapes) < 2 or apart or any(shape != shapes[0] for shape in shapes):
+        return {}
+    names = [f"{path}/{name}" for path, *names in shapes[0] for name in names]
+    roles = set(map(role_of, names))
+    tells_both = Role.LOSS in roles and any(map(names_an_evaluation, names))
+    return by_run if tells_both or Role.OBJECTIVE in roles else {}
 
 
 def _tables(value: Any, path: str = "", depth: int = 0) -> Iterator[Table]:

@@ -62,7 +62,7 @@ _SETTING = re.compile(
 )
 _ITEM = re.compile(
     r"(?!(?:batch|step|epoch|episode|iter|iteration|round|gpu|rank|worker|process|env|device)\b)\w+ id"
-    r"|(?:trial|config|configuration)(?: (?:no|number|index))?|(?:random )?seed"
+    r"|(?:trial|config|configuration|(?:cv )?fold|member|repeat)(?: (?:no|number|index))?|(?:random )?seed"
 )
 
 Columns = Mapping[str, Column]
@@ -95,13 +95,13 @@ def attempts_of(
 
 def _course_or_items(read: Callable[..., Attempt], columns: Columns, n_rows: int) -> Attempt:
     """The attempt of a table, on the axis "item" where its rows are results of configurations or of items.
-    Where steps without an order seem to count the rows, only numbers of items say so."""
+    Where steps without an order, or all the same, seem to count the rows, only numbers of items say so."""
     names = [_OF_RUNS] if _OF_RUNS in columns else grid_columns(columns, n_rows)
     attempt = read()
     steps = max(attempt.series.values(), key=len).steps
     if not names and attempt.axis == "row":
         names = item_columns(columns, n_rows)
-    elif not names and 4 * np.count_nonzero(steps[1:] < steps[:-1]) > n_rows:
+    elif not names and (4 * np.count_nonzero(steps[1:] < steps[:-1]) > n_rows or not np.ptp(steps)):
         names = [name for name in item_columns(columns, n_rows) if _ITEM.fullmatch(plain(name))]
     if not names:
         return attempt
