@@ -320,17 +320,21 @@ def test_of_several_validation_losses_the_one_named_as_the_training_loss_is_the_
     assert "overfitting" in classify({**columns, "test_loss": held, "test_loss_box": whole}).patterns
 
 
-def score_beside(rising: bool, **more: np.ndarray) -> set[str]:
-    """What is seen of a held-out score that loses most of what it gained, beside a loss that goes on."""
+def score_beside(rising: bool, lowest: float = 0.0, **more: np.ndarray) -> set[str]:
+    """What is seen of a held-out score that loses most of what it gained, beside a loss that goes on. A loss
+    below ``lowest`` is told as zero."""
     t, noise = np.arange(200) / 200, np.random.default_rng(3).standard_normal((2, 200))
     score = 0.8 - 0.5 * np.exp(-t / 0.06) - 0.5 * np.maximum(t - 0.3, 0) + 0.008 * noise[0]
     loss = (1.0 + t if rising else 2.0 * np.exp(-2 * t)) * np.exp(0.02 * noise[1])
+    loss = np.where(loss < lowest, 0.0, loss)
     return set(classify({"train_loss": loss, "val_accuracy": score, **more}).patterns)
 
 
 def test_a_held_out_score_that_is_lost_is_overfitting_where_the_training_goes_on() -> None:
     assert "overfitting" in score_beside(rising=False)
     assert "overfitting" not in score_beside(rising=True)  # then the model is worse in all ways
+    assert "overfitting" in score_beside(rising=False, lowest=0.4)
+    assert "overfitting" not in score_beside(rising=True, lowest=1.1)
     reward = np.linspace(0, 5, 200) + 0.1 * np.random.default_rng(4).standard_normal(200)
     assert score_beside(rising=False, reward=reward) & {"overfitting", "reward-hacking"} == {"reward-hacking"}
 

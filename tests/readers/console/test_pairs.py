@@ -30,6 +30,16 @@ LINES = {
     "E200/500 | Loss:0.0009 | TrA:100.00%": {"epoch": 200, "Loss": 0.0009, "TrA": 100},
     "[Ep 02] loss 0.82/0.81 | Acc 75.10%": {"Ep": 2, "train_loss": 0.82, "val_loss": 0.81, "Acc": 75.1},
     "Epoch 2 val loss: 0.5/1.0": {"Epoch": 2},
+    "Epoch 9, global step 1680: 'val_loss' reached 0.375 (best 0.375), saving model to 'a.ckpt' as top 1": {
+        "Epoch": 9, "global step": 1680, "best val_loss": 0.375,
+    },
+    "Epoch 9, global step 1680: 'val_acc' reached 0.75 (best 0.75), saving model": {
+        "Epoch": 9, "global step": 1680,
+    },
+    "Epoch 9, global step 1680: 'val_loss' was not in top 3": {"Epoch": 9, "global step": 1680},
+    "Metric val_loss improved by 0.004 >= min_delta = 0.0. New best score: 0.031": {"best val_loss": 0.031},
+    "Epoch 00017: reducing learning rate of group 0 to 2.5000e-03.": {"Epoch": 17, "learning rate": 0.0025},
+    "tensor([0.5, 0.25], device='cuda:0')": {},
     "Epoch: 001/020 | Test. Acc.: 97.5% | Loss: 0.125": {"Epoch": 1, "Acc": 97.5, "Loss": 0.125},
     "Epoch: 3 loss = 0.125f0": {"Epoch": 3, "loss": 0.125},
     "Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.301": {"val/mAP": 0.301},

@@ -110,7 +110,10 @@ def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
         if is_extreme(score.metric) or way is None or not way.collapsed:
             continue
         share = (way.best - way.last) / max(abs(way.best), abs(way.last), 1e-300)
-        meanwhile = turn(loss, way.best_step, loss.steps[-1]) or Turn(0.0, 0.0, 0.0)
+        meanwhile = turn(loss, way.best_step, loss.steps[-1])
+        if meanwhile is None and ends_higher(loss, way.best_step):
+            continue
+        meanwhile = meanwhile or Turn(0.0, 0.0, 0.0)
         held_out = (turn(s, way.best_step, s.steps[-1]) for s in attempt.by_role(Role.VALIDATION_LOSS))
         better = any(t.before - t.after >= LEAST_SCORE_FALL for t in filter(None, held_out))
         gain = meanwhile.before - meanwhile.after
@@ -186,6 +189,15 @@ def turn(loss: Series, start: float, end: float) -> Turn | None:
         return None
     error = MEDIAN_ERROR * measure.difference_noise(y) * (1 / len(before) + 1 / len(after)) ** 0.5
     return Turn(median(before), median(after), error)
+
+
+def ends_higher(loss: Series, start: float) -> bool:
+    """Whether a loss, some of whose values are zero or less, ends above what it was at a step."""
+    known = finite(loss)
+    end = float(known.steps[-1]) if len(known) else start
+    near = max(0.1 * (end - start), 1.0)
+    before, after = known.values[np.abs(known.steps - start) <= near], known.values[known.steps >= end - near]
+    return bool(len(before) and len(after) and median(after) > median(before))
 
 
 def gained(score: Series, start: float, end: float) -> bool:

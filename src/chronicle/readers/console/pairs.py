@@ -246,6 +246,14 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("%) ", r"^\[?\d{1,5}m \d{1,2}s (?:\(- \d{1,5}m \d{1,2}s\) )?\((\d{1,12}) \d{1,3}%\) (?=\d)",
      r"iteration \1 loss = "),
     (" [D loss: ", r"^(\d{1,12}):? (?=\[D loss: )", r"iteration \1 "),  # of Keras-GAN
+    # "'val_loss' reached 2.28 (best 2.28), saving model to" of Lightning, as the next three: the best values
+    # of a loss say how it went on, and those of a score, which only rise, would look like an improvement
+    (" reached ", r"'?\b(\w{0,30}loss\w{0,30})'? reached (\S{1,30}) \(best .*", r"best \1: \2"),
+    ("ew best score: ", r"\bMetric (\w{0,30}loss\w{0,30}) improved.* New best score: ", r"best \1: "),
+    (" reached ", r"'?\b[\w/.-]{1,60}'? reached \S{1,30} \(best .*", ""),
+    (" was not in top ", r"'?\b[\w/.-]{1,60}'? was not in top \d.*", ""),
+    # "Epoch 00027: reducing learning rate of group 0 to 5.0000e-04." of PyTorch
+    (" learning rate of group ", r"\b[A-Za-z]{1,10}ing (learning rate) of group \d{1,4} to ", r"\1: "),
     (".:", r"(?<=[A-Za-z])\.(?=:\s)", ""),  # "Acc.: 95%"
     (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),  # counters that are cut short: "Iter.   5;"
     # "After 100 training step(s), loss on training batch is 2.5"
@@ -402,7 +410,8 @@ _COPULA = {"is", "was", "are", "equals"}  # "loss is 2.5" names a loss
 _PREPOSITIONS = word_set("""
     a about after all and at best by every for from in of on only or over since than the to took until with
 """)
-_NO_MEASURE = {"eta", "ert", "remaining", "v_num", "pid", "rank"}  # the time left, a version, a process
+# The time left, a version, a process, a device.
+_NO_MEASURE = {"eta", "ert", "remaining", "v_num", "pid", "rank", "cuda"}
 # A source file or, as in "HTTP/1.1 200 OK", a version: the number behind it measures nothing.
 _NO_NAME = re.compile(r"\.(?:py|pyx|cpp|cc|c|cu|cuh|h|hpp|go|rs|java|scala)$|/\d+\.\d+$")
 _BEST = re.compile(r"(?i)best(?=\s?[:=])")  # "Best = 6.0" is a name, "at best 6.0" is none
