@@ -9,7 +9,7 @@ measured in the standard error of the level of one block of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,7 +18,7 @@ import numpy as np
 
 from chronicle.metrics import arithmetic
 from chronicle.metrics.roles import MIN_POINTS, direction
-from chronicle.model import Floats, Role, Series
+from chronicle.model import Floats, Role, Series, Steps
 
 HUBER_SCALES = 2.5  # noise scales at which the weight of a residual in a fit is limited
 MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for Gaussian noise
@@ -40,6 +40,7 @@ FEW_LEVELS = 8  # different values, of which the median is one of them: wins and
 FIRST_VALUES = 3  # the fewest whose level is known
 LEAST_RISE = 0.01  # of a score's size: a smaller rise is none
 OUTLIER_SHARE = 0.5  # of a rise must be there without its last value
+LATE_SHARE = 0.02  # of the last step: a log whose first step is later does not begin with the run
 median = arithmetic.median
 _POSITIVE = WeakKeyDictionary[Series, tuple[Floats, Floats]]()  # see `positive`
 
@@ -96,6 +97,11 @@ def positive(series: Series) -> tuple[Floats, Floats]:
 def log_step(steps: Floats) -> Floats:
     """Natural log of the step, 0 below one."""
     return np.log(np.maximum(steps, 1.0))
+
+
+def begins_late(steps: Sequence[float] | Floats | Steps, gap: float = 0.0) -> bool:
+    """Whether a log does not begin with the run; ``gap`` is how far its first step may be in any case."""
+    return bool(steps[0] > max(LATE_SHARE * steps[-1], gap))
 
 
 def scale(residuals: Floats) -> float:

@@ -80,6 +80,11 @@ def at_most(name: str, value: float, unit: str, most: float, key: str = "") -> C
     return Check(name, value, unit, f"<= {most:.3g}", value <= most, key)
 
 
+def below(name: str, value: float, unit: str, limit: float, key: str = "") -> Check:
+    """The check that a value is below a limit."""
+    return Check(name, value, unit, f"< {limit:.3g}", value < limit, key)
+
+
 def side(name: str, value: Any, unit: str, holds: bool, limits: tuple[str, str], key: str = "") -> Check:
     """The check that states on which side of a limit a value lies: the first of ``limits`` if it holds."""
     return Check(name, value, unit, limits[0] if holds else limits[1], key=key)

@@ -47,10 +47,8 @@ def diagnose(view: View) -> Diagnosis:
     how = ending.how if ending is not None else ""
     # a good course that a fault ended needs attention, unless the schedule had come to its end
     if verdict is Verdict.GOOD and how in FAULTS:
-        rate = view.attempts[-1].learning_rate
-        done = (
-            rate is not None and len(rate) >= MIN_POINTS and has_idle_rate(rate, rate.steps[-1], DONE_SHARE)
-        )
+        rate = view.attempts[-1].first(Role.LEARNING_RATE, MIN_POINTS)
+        done = rate is not None and has_idle_rate(rate, rate.steps[-1], DONE_SHARE)
         verdict = verdict if done else Verdict.WORRYING
     if verdict is Verdict.GOOD:
         findings += whole_run.healthy(view, [f for f in live if f.pattern not in PROPERTIES])
@@ -148,10 +146,8 @@ def wild(view: View) -> bool:
     """Whether every positive loss varies by a factor from sample to sample, and fell by no more than that may
     do, so that nothing can be said."""
     losses = [s for s in view.losses if (s.values[np.isfinite(s.values)] > 0).all()]
-    noises = [(s, view.noise(s)) for s in losses]
-    return bool(losses) and all(
-        noise > view.thresholds.wild and not fell_far(s, noise) for s, noise in noises
-    )
+    noises, least = [(s, view.noise(s)) for s in losses], view.thresholds.wild
+    return bool(losses) and all(noise > least and not fell_far(s, noise) for s, noise in noises)
 
 
 def fell_far(loss: Series, noise: float) -> bool:

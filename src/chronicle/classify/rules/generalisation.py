@@ -29,20 +29,7 @@ import numpy as np
 
 from chronicle.classify import measure
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import (
-    FALL_FOR_ALARM_ERRORS,
-    FEWEST_POINTS,
-    LOST_SHARE,
-    MEDIAN_ERROR,
-    ascent,
-    confidence_of,
-    finite,
-    improves,
-    median,
-    positive,
-    running,
-    scale,
-)
+from chronicle.classify.measure import MEDIAN_ERROR, finite, median, positive, running, scale
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE_POINTS, AttemptView, View, value_at
@@ -96,7 +83,7 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
             Check("training loss fell meanwhile", gain, "log units", least, key="training_fall_log"),
         ]
         at, other = At(attempt, validation, steps[low], steps[-1]), "the training loss had risen as well"
-        confidence = 0.5 + 0.5 * confidence_of(rise, need)
+        confidence = 0.5 + 0.5 * measure.confidence_of(rise, need)
         yield finding("overfitting", at, checks, 0.3 + rise, confidence, ("divergence-no-spike", other))
         return
 
@@ -106,7 +93,7 @@ def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     if attempt.first(Role.OBJECTIVE) is not None:  # then it is that which went another way
         return
     for score in map(each_step_once, attempt.by_role(Role.VALIDATION_SCORE)):
-        way = ascent(score, FEWEST_POINTS)
+        way = measure.ascent(score, measure.FEWEST_POINTS)
         if is_extreme(score.metric) or way is None or not way.collapsed:
             continue
         share = (way.best - way.last) / max(abs(way.best), abs(way.last), 1e-300)
@@ -120,8 +107,8 @@ def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
         if better or gain < -meanwhile.error:  # at what it is trained for; or it is worse in all ways
             continue
         checks = [
-            at_least("of the score's rise lost", way.lost_share, "share", LOST_SHARE, "lost_share"),
-            at_least("fall of the score", way.lost, "errors", FALL_FOR_ALARM_ERRORS),
+            at_least("of the score's rise lost", way.lost_share, "share", measure.LOST_SHARE, "lost_share"),
+            at_least("fall of the score", way.lost, "errors", measure.FALL_FOR_ALARM_ERRORS),
             at_least("fall of the score", share, "of its best", LEAST_SCORE_FALL, "fall_share"),
             *noted(training_fall_log=gain),
         ]
@@ -205,7 +192,7 @@ def gained(score: Series, start: float, end: float) -> bool:
     known, near = finite(score), max(0.1 * (end - start), 1.0)
     v = direction(score) * known.values
     before, after = v[np.abs(known.steps - start) <= near], v[known.steps >= end - near]
-    return improves(score) and not (len(before) and len(after) and median(after) <= median(before))
+    return measure.improves(score) and not (len(before) and len(after) and median(after) <= median(before))
 
 
 def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:

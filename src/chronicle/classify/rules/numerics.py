@@ -78,7 +78,7 @@ import numpy as np
 from chronicle.classify import measure
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
 from chronicle.classify.measure import LINE_SAMPLES, confidence_of, difference_noise, finite, median, running
-from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, side, stands
+from chronicle.classify.report import At, Check, Rule, at_least, below, finding, noted, side, stands
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import step_gap
@@ -371,7 +371,7 @@ def _rising_rate(view: View) -> Iterator[Finding]:
         return
     checks = [
         *noted(spikes=n),
-        Check("trend by chance", p, "probability", f"< {limits.rate_p:g}", key="p_value"),
+        below("trend by chance", p, "probability", limits.rate_p, "p_value"),
         at_least(what, factor, "times the other", least, "factor"),
         *noted(of=what),
     ]

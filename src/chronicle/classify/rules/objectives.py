@@ -74,26 +74,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import (
-    BLOCKS,
-    FALL_FOR_ALARM_ERRORS,
-    FEW_LEVELS,
-    FEWEST_POINTS,
-    LOST_SHARE,
-    OBJECTIVE_POINTS,
-    RARE_SHARE,
-    RISE_BEYOND_CHANCE_ERRORS,
-    TREND_ERRORS,
-    Ascent,
-    ascent,
-    difference_noise,
-    finite,
-    improves,
-    is_perfect,
-    median,
-    rises,
-)
-from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, stands
+from chronicle.classify import measure
+from chronicle.classify.measure import FALL_FOR_ALARM_ERRORS, LOST_SHARE, Ascent, ascent, finite, median
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, stands
 from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE, SLOW
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import SECOND_CHOICE
@@ -109,9 +92,9 @@ TIMES_ANY_OTHER = 2.0  # such a fall is farther than all others by this factor
 
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """An objective that lost what it had gained, or never gained anything."""
-    if (series := attempt.objective) is None or (way := ascent(series, FEWEST_POINTS)) is None:
+    if (series := attempt.objective) is None or (way := ascent(series, measure.FEWEST_POINTS)) is None:
         return
-    if is_perfect(series, way):
+    if measure.is_perfect(series, way):
         return
     if way.collapsed:
         checks = [
@@ -149,15 +132,14 @@ def _fallen_score(attempt: AttemptView, score: Series) -> Finding:
 def _never_rose(attempt: AttemptView, series: Series, way: Ascent) -> Finding:
     """A failed run, or a plateau where the reward may be all there is: it began before the log did, is nearly
     always above nothing, or is that of a game which is won now and then."""
-    v, began_before = finite(series).values, series.steps[0] > 0.02 * series.steps[-1]
-    most = TREND_IN_DOUBT_ERRORS if began_before else TREND_ERRORS
-    won = 1 < len(np.unique(v)) <= FEW_LEVELS and float(np.mean(v == v.max())) > RARE_SHARE
-    unsure = began_before or won or float(np.quantile(v, RARE_SHARE)) > 0
-    chance = RISE_BEYOND_CHANCE_ERRORS
+    v, began_before = finite(series).values, measure.begins_late(series.steps)
+    most = TREND_IN_DOUBT_ERRORS if began_before else measure.TREND_ERRORS
+    won = 1 < len(np.unique(v)) <= measure.FEW_LEVELS and float(np.mean(v == v.max())) > measure.RARE_SHARE
+    unsure = began_before or won or float(np.quantile(v, measure.RARE_SHARE)) > 0
     checks = [
         *_levels(series, way.first, way.best, way.last),
-        Check("best level over the first", way.gained, "errors", f"< {chance:g}", way.gained < chance),
-        Check("trend of the whole course", way.trend, "errors", f"< {most:g}", way.trend < most),
+        below("best level over the first", way.gained, "errors", measure.RISE_BEYOND_CHANCE_ERRORS),
+        below("trend of the whole course", way.trend, "errors", most),
     ]
     other = (FAILED, "it had been nothing or a cost throughout") if unsure else (PLATEAU, "it had risen")
     pattern, severity = (PLATEAU, 0.4) if unsure else (FAILED, 0.9)
@@ -171,7 +153,7 @@ def last_fall(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Fin
     moves = np.diff(v := direction(series) * known.values)
     i = int(np.argmin(moves))
     at_the_end = len(v) - LAST_VALUES <= i + 1 <= len(v) - 2  # with two low values at least
-    if len(v) < OBJECTIVE_POINTS or not at_the_end:
+    if len(v) < measure.OBJECTIVE_POINTS or not at_the_end:
         return
     before, after = median(v[i - 2 : i + 1]), float(v[i + 1 :].max())
     usual, gained = -float(np.delete(moves, i).min()), before - way.first
@@ -188,24 +170,22 @@ def last_fall(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Fin
 
 def slump(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding]:
     """A stretch below the first level, after a higher one and before the end."""
-    known = finite(series)
-    parts = np.array_split(direction(series) * known.values, BLOCKS)
-    steps, levels = np.array_split(known.steps, BLOCKS), np.array([median(part) for part in parts])
+    known, n = finite(series), measure.BLOCKS
+    parts = np.array_split(direction(series) * known.values, n)
+    steps, levels = np.array_split(known.steps, n), np.array([median(part) for part in parts])
     low, least = int(np.argmin(levels)), FALL_FOR_ALARM_ERRORS * way.error
     best = int(np.argmax(levels[: low + 1]))
-    below = np.flatnonzero((levels < way.first - least) & (np.arange(BLOCKS) > best))
-    if low == best or len(known) < OBJECTIVE_POINTS or len(below) < BLOCKS // 8 or below[-1] == BLOCKS - 1:
+    under = np.flatnonzero((levels < way.first - least) & (np.arange(n) > best))
+    if low == best or len(known) < measure.OBJECTIVE_POINTS or len(under) < n // 8 or under[-1] == n - 1:
         return
-    depth = way.first - levels[low]
+    depth, made_up = way.first - levels[low], (way.last - levels[low]) / (levels[best] - levels[low])
     checks = [
         at_least("below the first level", depth / way.error, "errors", FALL_FOR_ALARM_ERRORS),
         at_least("the same", depth, "of its unit", max(levels[best] - way.first, 0.0)),
-        at_least(
-            "made up for at the end", (way.last - levels[low]) / (levels[best] - levels[low]), "share", 0.5
-        ),
+        at_least("made up for at the end", made_up, "share", 0.5),
         *_levels(series, way.first, levels[best], way.last),
     ]
-    at = At(attempt, series, steps[best + 1][0], steps[low][0], steps[below[-1] + 1][0])
+    at = At(attempt, series, steps[best + 1][0], steps[low][0], steps[under[-1] + 1][0])
     yield finding(SLOW, at, checks, 0.4, 0.7, (NO_SPIKE, "it had not come back"))
 
 
@@ -214,7 +194,7 @@ def fell(score: Series, objective: Series) -> bool:
     no mean of the objective so far, whose first values come from the first episodes alone."""
     words, own = ({*plain(s.metric).split()} - SECOND_CHOICE for s in (score, objective))
     values = direction(score) * finite(score).values
-    return words != own and len(values) >= FEWEST_POINTS and rises(-values)
+    return words != own and len(values) >= measure.FEWEST_POINTS and measure.rises(-values)
 
 
 def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
@@ -222,11 +202,11 @@ def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
     50 values that differ, or one value above nothing to the end, or an attempt after which a later one
     learned."""
     values = finite(series).values
-    same = values.min() == values.max()
-    if series.role is not Role.OBJECTIVE or (values[0] > 0 if same else len(values) < OBJECTIVE_POINTS):
+    same, few = values.min() == values.max(), len(values) < measure.OBJECTIVE_POINTS
+    if series.role is not Role.OBJECTIVE or (values[0] > 0 if same else few):
         return False
     later = (a.objective for a in view.attempts[attempt.index + 1 :])
-    return not any(s is not None and improves(s) for s in later)
+    return not any(s is not None and measure.improves(s) for s in later)
 
 
 RULE = Rule("objectives", (FAILED, NO_SPIKE, PLATEAU, SLOW), Rule.by_attempt(judged_objective))
@@ -249,7 +229,7 @@ _ENTROPY_BLOCKS = 64  # a policy may come back for less than one of them
 def in_blocks(series: Series, most: int) -> tuple[Floats, Floats]:
     """The first steps and the medians of blocks, ``most`` at most, of three values or more; empty for few."""
     known = finite(series)
-    if len(known) < OBJECTIVE_POINTS:
+    if len(known) < measure.OBJECTIVE_POINTS:
         return np.zeros(0), np.zeros(0)
     parts = np.array_split(np.arange(len(known)), min(most, len(known) // 3))
     first = known.steps[[part[0] for part in parts]].astype(float)
@@ -293,13 +273,12 @@ def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
     missing, (start, end) = best - way.last, (float(entropy.steps[0]), float(entropy.steps[-1]))
     if missing <= 0 or (best != 1.0 and whole.lost < FALL_FOR_ALARM_ERRORS):
         return
-    after, below, closed = (gone[0] - start) / max(end - start, 1.0), missing / scale, way.last - way.first
-    little = closed < CLOSED_SHARE * missing
+    after, short, closed = (gone[0] - start) / max(end - start, 1.0), missing / scale, way.last - way.first
     checks = [
         at_most("entropy at the end", gone[1], "share of its start", GONE_SHARE, "entropy_left_share"),
         at_most("gone after", after, "share of the log", EARLY_SHARE),
-        at_least("objective below the best", below, "share of its scale", SHORT_SHARE, "missing_share"),
-        Check("of that closed since", closed / missing, "share", f"< {CLOSED_SHARE:g}", little),
+        at_least("objective below the best", short, "share of its scale", SHORT_SHARE, "missing_share"),
+        below("of that closed since", closed / missing, "share", CLOSED_SHARE),
         *noted(objective_level=way.last, best_level=best),
     ]
     stuck = ("near-perfect", "no policy could get more than that")
@@ -308,7 +287,7 @@ def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def left_from(length: Series) -> tuple[float, float, float] | None:
     """Of a length: the last step at half its end or less, the level there, and its end; None if never."""
-    steps, level = in_blocks(length, BLOCKS)
+    steps, level = in_blocks(length, measure.BLOCKS)
     end = float(np.mean(level[-2:])) if len(level) else 0.0
     low = np.flatnonzero(level <= end / GROWN_TIMES)
     return (float(steps[low[-1]]), float(level[low[-1]]), end) if len(low) and end > 0 else None
@@ -320,10 +299,10 @@ def _exploded(view: View, attempt: AttemptView) -> Iterator[Finding]:
         return
     way, _, best, scale = since
     closed = (way.last - way.first) / (max(best - way.first, SHORT_SHARE * scale) or 1.0)
-    times, most = left[2] / left[1] if left[1] > 0 else np.inf, f"< {CLOSED_SHARE:g}"
+    times = left[2] / left[1] if left[1] > 0 else np.inf
     checks = [
         at_least("length at the end", times, "times", GROWN_TIMES),
-        Check("of the objective's distance closed since", closed, "share", most, closed < CLOSED_SHARE),
+        below("of the objective's distance closed since", closed, "share", CLOSED_SHARE),
         *noted(length_before=left[1], length_now=left[2], objective_level=way.last),
     ]
     paid = ("near-perfect", "the objective had risen with the length")
@@ -335,11 +314,11 @@ def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if divergence is None or objective is None or not ((way := ascent(objective)) and way.collapsed):
         return
     steps, values = finite(divergence).steps, finite(divergence).values
-    turn, few = int(np.searchsorted(steps, way.best_step, "right")), len(values) // (2 * BLOCKS)
+    turn, few = int(np.searchsorted(steps, way.best_step, "right")), len(values) // (2 * measure.BLOCKS)
     if few < _START_SAMPLES or turn < few:
         return
     last, now = median(finite(objective).values[-few:]), median(values[-few:])
-    before = max(median(values[turn - few : turn]), difference_noise(values[:turn]))
+    before = max(median(values[turn - few : turn]), measure.difference_noise(values[:turn]))
     grown, since = now / before, "divergence since the objective turned"
     checks = [
         at_least(since, grown, "times", AWAY_TIMES, "divergence_factor"),
@@ -362,18 +341,19 @@ def goes_along(score: Series, objective: Series) -> bool:
 
 
 def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    if (objective := attempt.first(Role.OBJECTIVE)) is None:
+    objective, least = attempt.first(Role.OBJECTIVE), measure.RISE_BEYOND_CHANCE_ERRORS
+    if objective is None:
         return
     for score in attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE):
         fall = None if is_extreme(score.metric) or goes_along(score, objective) else ascent(score)
         way = ascent(objective.pick(objective.steps >= fall.best_step)) if fall and fall.collapsed else None
-        if fall is None or way is None or not way.learned or way.gained < RISE_BEYOND_CHANCE_ERRORS:
+        if fall is None or way is None or not way.learned or way.gained < least:
             continue
         sign = direction(score)
         checks = [
             at_least("of the score's rise lost", fall.lost_share, "share", LOST_SHARE, "lost_share"),
             at_least("fall of the score", fall.lost, "errors", FALL_FOR_ALARM_ERRORS),
-            at_least("rise of the objective meanwhile", way.gained, "errors", RISE_BEYOND_CHANCE_ERRORS),
+            at_least("rise of the objective meanwhile", way.gained, "errors", least),
             *noted(best_score=sign * fall.best, last_score=sign * fall.last),
             *noted(objective_then=way.first, objective_now=way.last),
         ]

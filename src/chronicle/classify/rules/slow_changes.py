@@ -149,9 +149,7 @@ def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         at, reach = float(steps[step.at]), float(steps[step.at] - steps[max(step.at - step.window // 2, 0)])
         known = near_event(view, loss, at, reach, EARLY_WINDOWS * step.window * block)
         gaps = np.array_split(np.diff(steps[step.at - step.window : step.at + step.window + 1]), 16)
-        usual = [
-            median(part) for part in gaps
-        ]  # where the cadence changes, or did so before, the trend bends
+        usual = [*map(median, gaps)]  # where the cadence changes, or did so before, the trend bends
         bends = max(usual) > 2 * min(usual) or at < EARLY_WINDOWS * step.window * usual[8]
         if known or bends or _planned(attempt, at, 2 * reach, step.height):
             continue
@@ -283,7 +281,7 @@ def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     (steps, y), limits = positive(loss), view.thresholds
     least = max(limits.bad_end, limits.turn_t * difference_noise(y))
     # the first value of a run is that of guessing
-    anew = not attempt.index and len(y) > 0 and steps[0] <= 0.02 * steps[-1]
+    anew = not attempt.index and len(y) > 0 and not measure.begins_late(steps)
     if not len(loss) == len(y) >= 2 * LEVEL_SAMPLES:
         return
     gaps = np.minimum.accumulate(y[::-1])[::-1][1:] - np.maximum.accumulate(y)[:-1]

@@ -41,7 +41,7 @@ from chronicle.classify import measure
 from chronicle.classify.course import CLIMBS, HEALTHY, LEAD_NATS, STOPPED, WAITS, Contest, may_deviate
 from chronicle.classify.kernel import Kind
 from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, finite, median, positive, running
-from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted
 from chronicle.classify.rules.generalisation import SUDDEN, is_abrupt
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
 from chronicle.classify.rules.objectives import FAILED, PLATEAU
@@ -123,9 +123,7 @@ def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     if since is None or _lr_comes_down(attempt, limits, start, steps[-1]):
         return None
     others = (finite(s.pick(s.steps >= start)).values for s in attempt.by_role(*OTHER_ROLES) if s is not loss)
-    if any(len(values) >= FEWEST_IN_STRETCH and moved(values) for values in others) or is_done(
-        attempt, start
-    ):
+    if is_done(attempt, start) or any(len(v) >= FEWEST_IN_STRETCH and moved(v) for v in others):
         return None
     later = (e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start))
     if any(e.kind in (Kind.OPEN, Kind.DROP) for e in later):
@@ -181,7 +179,7 @@ def fallen(y: Floats, first: Floats, last: Floats, limits: Thresholds) -> Check 
     error = MEDIAN_ERROR * difference_noise(y) * (2 / max(len(first), 1)) ** 0.5
     if max(abs(fall), error) >= limits.moved:
         return None
-    return Check("fall of the loss meanwhile", fall, "log units", f"< {limits.moved:g}", key="fall_log")
+    return below("fall of the loss meanwhile", fall, "log units", limits.moved, "fall_log")
 
 
 def _lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: float) -> bool:

@@ -59,18 +59,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from chronicle.classify import measure
-from chronicle.classify.measure import (
-    FEWEST_POINTS,
-    TREND_ERRORS,
-    difference_noise,
-    improves,
-    levels_apart,
-    median,
-    positive,
-    ranks,
-    rises_by,
-)
-from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side, stands
+from chronicle.classify.measure import FEWEST_POINTS, begins_late, difference_noise, median, positive
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, side, stands
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.rules.objectives import FAILED, PLATEAU
@@ -111,20 +101,20 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     # scores that stay tell the loss of guessing from fewer points, and where batches differ
     guesses = len(scores) > 0 and len(y) >= MIN_POINTS and is_guessing(y[2:])
     known = guesses or (len(y) >= FEWEST_POINTS and noise <= limits.knowing)
-    if not known or steps[0] > max(0.02 * steps[-1], step_gap(loss)):
+    if not known or begins_late(steps, step_gap(loss)):
         return
     # what is learned before any score moves is the scale of the outputs, by the first samples
     gain = learned(y[2:] if scores else y)
     least = max(limits.learned, CHANCE_FALL_SCALES * noise if guesses else 0.0)
     others = [positive(s)[1] for s in attempt.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s is not loss]
     elsewhere = any(learned(other) >= least for other in others if len(other) >= FEWEST_POINTS)
-    if gain >= least or elsewhere or any(map(improves, scores)):
+    if gain >= least or elsewhere or any(map(measure.improves, scores)):
         return
     contest = view.contest(loss) if gain >= limits.step_least else None
     if contest is not None and contest.learns and not is_guessing(y[2:]):
         return  # a large constant part, other than that of guessing, keeps the logarithm from moving
     checks = [
-        Check("lowest eighth below the start", gain, "log units", f"< {least:.3g}", key="gained_log"),
+        below("lowest eighth below the start", gain, "log units", least, "gained_log"),
         *([] if guesses else [at_most("one-sample noise", noise, "log units", limits.knowing)]),
         *noted(points_samples=len(y)),
     ]
@@ -162,7 +152,7 @@ def is_guessing(y: Floats) -> bool:
 def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """A step up to the first level, after which nothing is learned again."""
     limits, (steps, y) = view.thresholds, positive(loss)
-    if not len(y) or steps[0] > 0.02 * steps[-1]:
+    if not len(y) or begins_late(steps):
         return
     for shift in (f for f in typed_findings(view, loss) if f.pattern == SHIFT):
         first, after = float(np.mean(y[:2])), y[steps >= shift.start_step]
@@ -176,8 +166,8 @@ def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
             at_most("spread at the end", float(np.std(after[-FEWEST_POINTS:])), "log units", limits.knowing),
             *noted(left_log=left),
         ]
-        below = (SHIFT, "the new level had been below the first one")
-        yield finding(FAILED, At(attempt, loss, shift.start_step), checks, 0.9, 0.8, below)
+        lower = (SHIFT, "the new level had been below the first one")
+        yield finding(FAILED, At(attempt, loss, shift.start_step), checks, 0.9, 0.8, lower)
 
 
 def unmoved(view: View) -> Iterator[Finding]:
@@ -208,18 +198,17 @@ def is_game(view: View) -> bool:
 def ends_above_start(view: View) -> Iterator[Finding]:
     """A loss whose second half lies above its first eighth, where nothing else gets better."""
     others = (s for a in view.attempts for s in a.by_role(*LOSSES, Role.PART_LOSS) if s is not a.loss)
-    if is_game(view) or _gets_better(view) or any(falls(s, TREND_ERRORS) for s in others):
+    if is_game(view) or _gets_better(view) or any(falls(s, measure.TREND_ERRORS) for s in others):
         return
     for attempt, loss in ((a, a.loss) for a in view.attempts if a.live_until is not None):
         steps, y = positive(loss) if loss is not None else (np.empty(0), np.empty(0))
-        late = loss is None or not len(y) or steps[0] > max(0.02 * steps[-1], step_gap(loss))
-        if loss is None or late:
+        if loss is None or not len(y) or begins_late(steps, step_gap(loss)):
             continue
         if len(y) < FEWEST_RISEN_POINTS:
             yield from never_below_twice(view, attempt, loss)
             continue
         first, later = y[: len(y) // 8], y[len(y) // 2 :]
-        order, n = ranks(np.r_[first, later]), len(first) + len(later)
+        order, n = measure.ranks(np.r_[first, later]), len(first) + len(later)
         error = ((n + 1) * len(later) / (12 * len(first))) ** 0.5
         rise, rank_errors = median(later) - median(first), ((n + 1) / 2 - order[: len(first)].mean()) / error
         if rise < RISEN_LOG or rank_errors < RISEN_ERRORS:
@@ -259,7 +248,7 @@ def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
 def _stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
     live = [(a, a.loss) for a in view.attempts if a.live_until is not None and a.loss is not None]
     long = [(a, loss, positive(loss)[1]) for a, loss in live if len(loss) >= FEWEST_POINTS]
-    if not long or view.span[0] > max(0.02 * view.span[1], step_gap(long[0][1])):
+    if not long or begins_late(view.span, step_gap(long[0][1])):
         return None
     losses = [y for *_, y in long]
     whole = np.concatenate(losses)
@@ -268,22 +257,22 @@ def _stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None
     judged = {loss for _, loss, _ in long}
     others = (s for a in view.attempts for s in a.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s not in judged)
     parts = (s for a in view.attempts for s in a.by_role(Role.PART_LOSS))
-    if any(falls(s, STILL_ERRORS) for s in others) or any(falls(s, TREND_ERRORS) for s in parts):
+    if any(falls(s, STILL_ERRORS) for s in others) or any(falls(s, measure.TREND_ERRORS) for s in parts):
         return None
     if _gets_better(view):
         return None
     attempt, loss, _ = max(long, key=lambda row: len(row[1]))
-    return attempt, loss, rises_by(whole), levels_apart(whole)
+    return attempt, loss, measure.rises_by(whole), measure.levels_apart(whole)
 
 
 def _gets_better(view: View) -> bool:
-    return any(improves(s) for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *SCORES))
+    return any(measure.improves(s) for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *SCORES))
 
 
 def hardly_learns(view: View) -> bool:
     """Whether every loss of a run, from its first step on, fell by less than counts as learning, and no score
     or reward got better. That is no failure, for a loss may have a large constant part, but no success."""
-    if view.span[0] > 0.02 * view.span[1] or _gets_better(view):
+    if begins_late(view.span) or _gets_better(view):
         return False
     losses = (s for a in view.attempts for s in a.by_role(*LOSSES))
     falls = [learned(y) for _, y in map(positive, losses) if len(y) >= FEWEST_POINTS]
@@ -295,13 +284,14 @@ def moves(y: Floats) -> bool:
     eighths, or keep closer to their neighbours than to their mean (von Neumann)."""
     fell = learned(y) > CHANCE_FALL_SCALES * difference_noise(y)
     smooth = float(np.sum(np.diff(y) ** 2)) < SMOOTH_RATIO * float(np.sum((y - y.mean()) ** 2))
-    return fell or smooth or abs(rises_by(y)) > STILL_ERRORS or levels_apart(y) > EQUAL_LEVELS_CHI2
+    trend, apart = measure.rises_by(y), measure.levels_apart(y)
+    return fell or smooth or abs(trend) > STILL_ERRORS or apart > EQUAL_LEVELS_CHI2
 
 
 def falls(loss: Series, least_errors: float) -> bool:
     """Whether a loss of 16 values or more goes down with time."""
     y = positive(loss)[1]
-    return len(y) >= FEWEST_POINTS and rises_by(y) < -least_errors
+    return len(y) >= FEWEST_POINTS and measure.rises_by(y) < -least_errors
 
 
 def _every_attempt_dies(view: View) -> Iterator[Finding]:
@@ -334,8 +324,8 @@ def _dies(view: View, loss: Series) -> bool:
 def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
     """One finding for a run without trouble; ``harmless`` are the findings on its live course."""
     live_on = [a for a in view.attempts if a.live_until is not None]
-    objectives = [(a, a.objective) for a in live_on if a.objective is not None and improves(a.objective)]
-    judged = [(a, a.loss) for a in live_on if a.loss is not None] + objectives
+    judged = [(a, a.loss) for a in live_on if a.loss is not None]
+    judged += [(a, s) for a in live_on if (s := a.objective) is not None and measure.improves(s)]
     points = sum(len(loss) for _, loss in judged)
     if points < FEWEST_POINTS:
         return
