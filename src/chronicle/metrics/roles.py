@@ -15,16 +15,7 @@ from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.by_values import Log, by_values
-from chronicle.metrics.names import (
-    LOSSES,
-    is_of_opponent,
-    is_total,
-    plain,
-    role_of,
-    whole_rewards,
-    without_numbers,
-    words_of,
-)
+from chronicle.metrics.names import LOSSES, is_of_opponent, plain, role_of, without_numbers, words_of
 from chronicle.model import Floats, Role, Series
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
@@ -74,7 +65,7 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
         is_clock = roles[name] is Role.STEP_TIME and _is_clock(name, series[name].values)
         # `l` may be the length of an episode, and a `total` that does not fall a number of rows
         values = series[name].values
-        may_be_number = plain(name) == "l" or (is_total(name) and len(values) and values[-1] >= values[0])
+        may_be_number = plain(name) == "l" or (names.is_total(name) and len(values) and values[-1] >= values[0])
         may_be_number = may_be_number and roles[name] is Role.LOSS
         if is_clock or (may_be_number and not (values % 1).any()):
             roles[name] = Role.OTHER
@@ -167,7 +158,7 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     if not set(LOSSES) & set(roles.values()):
         roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err", "energy")}
         # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside no unknown name, is their loss.
-        totals = [*filter(is_total, others)]
+        totals = [*filter(names.is_total, others)]
         parts = [n for n in others if n not in totals and set(plain(n).split()) <= aliases.COMPONENTS]
         if totals and (parts or len(totals) == len(others)):
             roles |= dict.fromkeys(parts, Role.PART_LOSS) | dict.fromkeys(totals, Role.LOSS)
@@ -179,13 +170,13 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     Where preferences are learned the rewards are read off the loss, and stay scores. A bare score, or an
     evaluation's reward, is the objective where all losses are an agent's; so is entropy the policy's."""
     # `critic/returns` beside `critic/advantages`: what a value function learns to say, of no episode
-    names = set(map(plain, roles))
+    told = set(map(plain, roles))
     of_returns = (name for name in roles if "returns" in plain(name) and name not in given)
-    learned = (n for n in of_returns if plain(n).replace("returns", "advantages") in names)
+    learned = (n for n in of_returns if plain(n).replace("returns", "advantages") in told)
     roles = dict(roles) | dict.fromkeys(learned, Role.OTHER)
     logged = _named(roles, Role.OBJECTIVE, but=given)
     asked_for = _asked_for(logged, roles)
-    rewards = whole_rewards(asked_for)
+    rewards = names.whole_rewards(asked_for)
     roles |= dict.fromkeys((n for n in logged if n not in asked_for), Role.SCORE)
     roles |= dict.fromkeys((n for n in asked_for if n not in rewards), Role.OTHER)
     if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):
@@ -198,7 +189,7 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     if not rewards and Role.OBJECTIVE not in given.values() and (of_an_agent or explores):
         bare = {name: _AVERAGED.sub("", plain(name)) for name in _named(roles, Role.OTHER, Role.SCORE)}
         scores = aliases.BARE_SCORES | ({"r"} if explores else set())
-        scores |= {"rm"} if names >= aliases.OF_OPENRLHF else set()
+        scores |= {"rm"} if told >= aliases.OF_OPENRLHF else set()
         rewards = [name for name, score in bare.items() if score in scores]
         evaluated = _named(roles, Role.VALIDATION_SCORE) if losses and not rewards else []
         rewards += [n for n in evaluated if role_of(_EVALUATED.sub("", plain(n))) is Role.OBJECTIVE]

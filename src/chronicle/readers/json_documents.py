@@ -178,13 +178,10 @@ def _logged_rows(value: list[Any]) -> list[Row] | None:
 
 def _is_bare(row: Row) -> bool:
     """Whether a row that counts nothing, and stands in its order, holds numbers alone, a loss and no id."""
-    words = [plain(name).split() for name in row]
+    names = [*map(plain, row)]
     numeric = all(isinstance(cell, int | float | None) for cell in row.values())
-    return numeric and not any({"id", "idx", "index"} & {*w[-1:]} for w in words) and any(map(_is_loss, row))
-
-
-def _is_loss(name: str) -> bool:
-    return A_LOSS.search(plain(name)) is not None
+    counted = any(name.split()[-1:] in (["id"], ["idx"], ["index"]) for name in names)
+    return numeric and not counted and any(map(A_LOSS.search, names))
 
 
 def _counted(name: str) -> str:

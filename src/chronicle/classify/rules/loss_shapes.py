@@ -49,7 +49,6 @@ frozen-metric
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -62,8 +61,7 @@ from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
-from chronicle.metrics.aliases import AN_ERROR
-from chronicle.metrics.names import plain
+from chronicle.metrics.names import is_error
 from chronicle.model import Attempt, Finding, Role, Series
 
 FAST, SLOW, NOT_FULLY = "spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery"
@@ -355,10 +353,10 @@ def _nonfinite(shape: Shape) -> Finding | None:
         return None
     since = shape.series.values[e.onset :]
     part = since if e.end is None else since[: e.end + 1 - e.onset]
-    is_short = e.end is not None and np.isnan(part).sum() <= max(1, len(since) // 20)
-    if e.onset == 0 and is_short and not np.isinf(part).any():
+    n_nan, n_inf = np.isnan(part).sum(), np.isinf(part).sum()
+    if e.onset == 0 and e.end is not None and n_nan <= max(1, len(since) // 20) and not n_inf:
         return None
-    counts = noted(nan_samples=np.isnan(part).sum(), inf_samples=np.isinf(part).sum())
+    counts = noted(nan_samples=n_nan, inf_samples=n_inf)
     absent = noted(absent_share=np.mean(~np.isfinite(since)))
     checks = [*counts, *absent, Check("values that are not finite", e.height, "samples", ">= 1")]
     same = (FROZEN, "the values were finite and the same")
@@ -420,7 +418,7 @@ def _is_at_bound(shape: Shape) -> bool:
     known = values[np.isfinite(values)]
     if 0 < value == known.min() < known.max() and 0.5 * last_decimal(known) >= shape.limits.moved * value:
         return True
-    return value in (0.0, 1.0) and re.search(AN_ERROR, plain(shape.series.metric)) is not None
+    return value in (0.0, 1.0) and is_error(shape.series.metric)
 
 
 RULE = Rule("loss-shapes", (*sorted(RISES), NAN, FROZEN), Rule.by_attempt(find))

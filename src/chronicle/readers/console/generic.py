@@ -16,18 +16,10 @@ import numpy as np
 
 from chronicle.metrics.names import role_of
 from chronicle.model import Attempt, Role
+from chronicle.readers.console import line_records
 from chronicle.readers.console.chunks import PossibleRecord
 from chronicle.readers.console.counting import LABEL, Course, Repeats
-from chronicle.readers.console.line_records import (
-    EVALUATES,
-    LAUNCH,
-    LOADED,
-    REPEATED,
-    RESUMED,
-    TRIAL,
-    Gatherer,
-    Record,
-)
+from chronicle.readers.console.line_records import LAUNCH, REPEATED, RESUMED, TRIAL, Gatherer, Record
 from chronicle.readers.console.line_shapes import Learned, Shapes
 from chronicle.readers.console.log import Column, Line, Log
 from chronicle.readers.console.pairs import PROGRESS, axis_of, is_judged, is_known, last_word, settings
@@ -161,7 +153,7 @@ class LogReader:
         """The records that say something new. Where a launch may begin is noted; checkpoints are events."""
         for record in self._gatherer.records(self.log.lines(PossibleRecord, self)):
             event, trial = record.form.event, record.form.trial
-            if event == EVALUATES:
+            if event == line_records.EVALUATES:
                 self._evaluation = record.evaluation
                 continue
             if event or record.counters or record.epoch:  # "Validation results - Epoch: 5" is a heading, too
@@ -184,7 +176,7 @@ class LogReader:
             self._resumed |= event == RESUMED  # who says from where it resumes is another process
             if record.shape:
                 at = record.counters[0][1].value if record.counters else None
-                what = LOADED if event == RESUMED else event
+                what = line_records.LOADED if event == RESUMED else event
                 self.log.event(record.sources[0].line, f"checkpoint-{what}", checkpoint_step=at)
 
     def _step_of(self, record: Record) -> tuple[int | None, bool]:

@@ -22,13 +22,12 @@ from typing import Any
 
 from chronicle.metrics.aliases import in_english
 from chronicle.metrics.names import role_of
-from chronicle.model import Role
 from chronicle.readers.columns import number
 from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import time_in, words_start
 from chronicle.readers.console.line_shapes import Reading, Shapes, Words, form_of
 from chronicle.readers.console.log import Line, Source
-from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, last_word
+from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, is_result, last_word
 from chronicle.readers.console.text_tables import Table
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
@@ -108,7 +107,7 @@ def _are_settings(named: Sequence[Pair], text: str) -> bool:
     may_be = text[:1] == "{" or "Namespace(" in text
     if not may_be or len(_TEXT_AS_VALUE.findall(text)) < _FEWEST_TEXTS:
         return False
-    return not any(is_judged(pair.name) and role_of(pair.name) is not Role.LEARNING_RATE for pair in named)
+    return not any(is_result(pair.name) for pair in named)
 
 
 def _evaluation_of(named: Sequence[Pair], text: str) -> str:
@@ -348,7 +347,7 @@ class Gatherer:
     def _begins_another(self, pair: Pair) -> bool:
         """Whether a counter begins a block, as it did when it was first seen: before any loss or score."""
         if not counts(pair):
-            self._has_metric |= is_judged(pair.name) and role_of(pair.name) is not Role.LEARNING_RATE
+            self._has_metric |= is_result(pair.name)
             return False
         return self._begins_block.setdefault(last_word(pair.name), not self._has_metric)
 

@@ -100,6 +100,11 @@ def is_judged(name: str) -> bool:
     return "loss" in name.lower() or role_of(name) in _JUDGED
 
 
+def is_result(name: str) -> bool:
+    """The same without learning rates, which are settings as well."""
+    return is_judged(name) and role_of(name) is not Role.LEARNING_RATE
+
+
 @lru_cache(maxsize=4096)
 def is_known(name: str) -> bool:
     """Whether a value of this name belongs to a training wherever it stands."""

@@ -131,28 +131,22 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     n_results = sum(bool(_RESULT.match(record.sources[0].words)) for record in records)
     if n_results >= _FEWEST_LINES and 2 * n_results > len(records):
         return Plan(True, by_row=True, of_items=True)
-    row_counter = _counter_by_values(training) if training else ""
-    row_counter = LABEL if not row_counter and _labels_grow(training) else row_counter
+    row_counter = _row_counter(training) if len(training) >= _FEWEST_LINES else ""
     is_log = _loss_recurs(training, mentions_training, bool(row_counter))
     return Plan(is_log, by_row=True, row_counter=row_counter, phases=phases)
 
 
-def _counter_by_values(training: Sequence[Record]) -> str:
-    """The first or last name of most records, if its whole numbers only grow and no name counts; else ""."""
+def _row_counter(training: Sequence[Record]) -> str:
+    """What only grows where no name counts: the whole numbers under the first or last name of most records,
+    or those in front of all lines, as of a process (`100: loss=2.5`); else ""."""
     shape, n_records = Counter(record.shape for record in training).most_common(1)[0]
     for place in (0, -1) if n_records >= _FEWEST_LINES and len(shape) > 1 else ():
         values = np.array([record.values[place] for record in training if record.shape == shape])
         if is_whole(values).all() and (np.diff(values) > 0).all() and not is_known(shape[place]):
             return shape[place]
-    return ""
-
-
-def _labels_grow(training: Sequence[Record]) -> bool:
-    """Whether the number in front of each line, as of a process, only grows: `100: loss=2.5` tells a step."""
     labels = [record.sources[0].who for record in training]
-    if len(labels) < _FEWEST_LINES or not all(map(str.isdecimal, labels)):
-        return False
-    return bool((np.diff(np.array(labels, float)) > 0).all())
+    in_front = all(map(str.isdecimal, labels)) and (np.diff(np.array(labels, float)) > 0).all()
+    return LABEL if in_front else ""
 
 
 def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[str]]:
@@ -250,8 +244,8 @@ def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
 
 def _is_twofold(occurrences: Sequence[Pair]) -> bool:
     """Whether a counter tells an epoch, and the batch in it is what it counts up to: that is what grows."""
-    n_values, n_ends = len({pair.value for pair in occurrences}), len({pair.of for pair in occurrences})
-    return n_ends > max(_FEWEST_STEPS, n_values) and occurrences[0].name != PROGRESS
+    n_ends = len({pair.of for pair in occurrences})
+    return n_ends > max(_FEWEST_STEPS, _n_values(occurrences)) and occurrences[0].name != PROGRESS
 
 
 def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:

@@ -14,10 +14,8 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from chronicle.metrics.names import role_of
-from chronicle.model import Role
 from chronicle.readers.columns import number
-from chronicle.readers.console.pairs import Pair, counts, is_judged, pairs
+from chronicle.readers.console.pairs import Pair, counts, is_result, pairs
 from chronicle.readers.hyperparameters import scalar
 from chronicle.readers.step_axis import step_rank
 
@@ -265,9 +263,8 @@ _OPEN, _CLOSED = re.compile(r"[(\[{]"), re.compile(r"[)\]}]")
 _NEXT_SETTING = re.compile(r",\s+(?=[A-Za-z_][\w. -]{0,40}?\s*[:=])")
 _HEADED = re.compile(r"[\w.]+(?:\s?=\s?|:\s)\S+")  # the setting in `Overriding: seed = 7`
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
-_MOMENT = re.compile(
-    r"\d\d:\d\d:\d\d|\b20\d\d[-_/]?[01]\d[-_/]?[0-3]\d(?!\d)"
-)  # no setting: each launch has another
+# No setting: each launch has another.
+_MOMENT = re.compile(r"\d\d:\d\d:\d\d|\b20\d\d[-_/]?[01]\d[-_/]?[0-3]\d(?!\d)")
 _NO_VALUES = (None, "None", "Value")
 _FEWEST_LISTED, _MOST_LISTED, _MOST_WORDS, _LONGEST = 3, 500, 5, 1000
 
@@ -281,11 +278,12 @@ def listed_settings(lines: Iterable[str]) -> dict[str, Any]:
         text = line[:_LONGEST].strip()
         words = _without_brackets(text.strip(_FRAMES))
         listed = _listed(words, framed=text.startswith(_SIDES))
-        n_told, is_measured = _measured(words)
+        told = [pair.name for pair in pairs(words)]
+        is_measured = any(map(is_result, told))
         if listed is not None and not is_measured:
             run += listed
         elif is_measured or re.search(r"\w", words):
-            in_block = is_measured and n_told == 1  # of measurements, each in a line of its own
+            in_block = is_measured and len(told) == 1  # of measurements, each in a line of its own
             for name, text in run if len(run) >= _FEWEST_LISTED and not in_block else ():
                 value = scalar(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
                 if value not in _NO_VALUES and found.setdefault(name, value) != value:
@@ -300,11 +298,12 @@ def _listed(words: str, *, framed: bool) -> list[tuple[str, str]] | None:
     """The names and values in a line that holds nothing else; None where it does."""
     named = list[tuple[str, str]]()
     for match in map(_LISTED.fullmatch, _NEXT_SETTING.split(words)):
-        value = (match["value"] or "") if match else ""
-        if _HEADED.fullmatch(value):
-            match = _LISTED.fullmatch(value)
-            value = (match["value"] or "") if match else ""
-        if match is None or (match["gap"] and not framed) or "=" in value or len(value.split()) > _MOST_WORDS:
+        if match and _HEADED.fullmatch(match["value"] or ""):
+            match = _LISTED.fullmatch(match["value"])
+        if match is None or (match["gap"] and not framed):
+            return None
+        value = match["value"] or ""
+        if "=" in value or len(value.split()) > _MOST_WORDS:
             return None
         if value and _without_brackets(value) == value and not _MOMENT.search(value):
             named.append((match["name"], value))
@@ -319,9 +318,3 @@ def _without_brackets(words: str) -> str:
     while excess < 0 and _OPEN.match(words[:1]):
         words, excess = words[1:].lstrip(_FRAMES), excess + 1
     return words
-
-
-def _measured(words: str) -> tuple[int, bool]:
-    """How many numbers have a name in a line, and whether one of them is a result."""
-    told = [pair.name for pair in pairs(words)]
-    return len(told), any(is_judged(n) and role_of(n) is not Role.LEARNING_RATE for n in told)
