@@ -339,7 +339,7 @@ def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
 def _way(steps: Floats, v: Floats, level: Callable[[Floats], Any], error: float, course: float) -> Ascent:
     """The way by one kind of block level, whose standard error is ``error``."""
     parts = np.array_split(v, min(BLOCKS, len(v) // 3))
-    levels, eighth = np.array([level(part) for part in parts]), max(len(parts) // 8, 1)
+    levels, eighth = np.array([*map(level, parts)]), max(len(parts) // 8, 1)
     first, last = float(levels[:eighth].mean()), float(levels[-eighth:].mean())
     before = levels[:-eighth]  # what is reached as the log ends is not lost
     best, highest, chance = float(levels.max()), float(before.max()), RISE_BEYOND_CHANCE_ERRORS * error

@@ -326,9 +326,7 @@ def ended_by(timeline: Timeline) -> list[str]:
         return [""] * len(timeline.attempts)
     spans = [wall_clock(attempt) for attempt in timeline.attempts]
     starts = np.sort([first for first, _ in spans])  # unknown starts are NaN and come last
-    lasts = [
-        max((int(s.steps[-1]) for s in a.series.values() if len(s)), default=-1) for a in timeline.attempts
-    ]
+    lasts = (max((int(s.steps[-1]) for s in distinct_in(a) if len(s)), default=-1) for a in timeline.attempts)
     ends = [(attempt.sources, last) for attempt, last in zip(timeline.attempts, lasts, strict=True)]
     words = []
     for (sources, last), (_, ended) in zip(ends, spans, strict=True):

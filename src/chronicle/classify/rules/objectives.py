@@ -92,9 +92,9 @@ TIMES_ANY_OTHER = 2.0  # such a fall is farther than all others by this factor
 
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """An objective that lost what it had gained, or never gained anything."""
-    if (series := attempt.objective) is None or (way := ascent(series, measure.FEWEST_POINTS)) is None:
-        return
-    if measure.is_perfect(series, way):
+    series = attempt.objective
+    way = ascent(series, measure.FEWEST_POINTS) if series is not None else None
+    if series is None or way is None or measure.is_perfect(series, way):
         return
     if way.collapsed:
         checks = [
@@ -254,10 +254,9 @@ def gone_from(entropy: Series) -> tuple[float, float] | None:
 def _since(attempt: AttemptView, step: float) -> tuple[Ascent, Ascent, float, float] | None:
     """The way of the reward since a step and in all, its best level, and its range from there to the worst;
     None for too few values."""
-    if (objective := attempt.first(Role.OBJECTIVE)) is None:
+    if (objective := attempt.first(Role.OBJECTIVE)) is None or (whole := ascent(objective)) is None:
         return None
-    way, whole = ascent(objective.pick(objective.steps >= step)), ascent(objective)
-    if way is None or whole is None:  # the whole is longer, so this is for the types alone
+    if (way := ascent(objective.pick(objective.steps >= step))) is None:
         return None
     values = finite(objective).values
     if values.min() >= -1.0 and LEAST_UNIT_REWARD <= values.max() <= 1.0:
