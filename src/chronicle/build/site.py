@@ -92,7 +92,6 @@ def build_site(site: SiteRecord, config: Path, new_site: Path, changed: Collecti
     if it is empty, mkdocs.yml has the title. The time of the site replaces that of the build, so that the
     same input gives the same bytes.
 
-
     Raises:
         MissingExtra: the engine is not installed.
         NotInParts: ``changed`` was given, and this site can only be rendered as a whole.
