@@ -63,11 +63,11 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
     roles = dict(by_names(tuple(series), tuple(given.items())))
     for name in series:
         is_clock = roles[name] is Role.STEP_TIME and _is_clock(name, series[name].values)
-        # `l` may be the length of an episode, and a `total` that does not fall a number of rows
         values = series[name].values
-        may_be_number = plain(name) == "l" or (names.is_total(name) and len(values) and values[-1] >= values[0])
-        may_be_number = may_be_number and roles[name] is Role.LOSS
-        if is_clock or (may_be_number and not (values % 1).any()):
+        rises = len(values) > 0 and values[-1] >= values[0]
+        # `l` may be the length of an episode, and a `total` that does not fall a number of rows
+        is_number = roles[name] is Role.LOSS and (plain(name) == "l" or (rises and names.is_total(name)))
+        if is_clock or (is_number and not (values % 1).any()):
             roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
     roles |= dict.fromkeys(_parts_held_out(roles), Role.PART_LOSS)
