@@ -138,9 +138,19 @@ _EPOCHS: dict[str, Any] = {
 }
 
 
+_PRINTS_WITH = {
+    "bars": "tqdm",
+    "no_trainer": "tqdm",
+    "rich_log": "rich",
+    "rich_table": "rich",
+    "loguru": "loguru",
+}
+
+
 def _style(function: str, roles: dict[str, str], **more: Any) -> Client:
     """A console log that begins each launch with its configuration, by which a resume is seen."""
-    return Client("styles", function, ("rich", "tqdm", "loguru"), "printed", "styles", roles=roles, **more)
+    packages = (_PRINTS_WITH.get(function, "numpy"),)
+    return Client("styles", function, packages, "printed", "styles", roles=roles, **more)
 
 
 _LOSSES = {"Train Loss": "loss", "Val Loss": "validation-loss"}
