@@ -104,6 +104,15 @@ def test_a_schedule_that_goes_on_is_restored(every: int) -> None:
         assert patterns(with_schedule(seed, every=every)) == set()
 
 
+def test_a_coarse_schedule_that_bends_is_restored() -> None:
+    """A cosine that is told once an epoch lies off the line that carries its last values on."""
+
+    def change(c: Curve, k: int) -> None:
+        c.log("lr", Role.LEARNING_RATE, 0.05 * (0.55 + 0.45 * np.cos(np.pi * (c.steps - 2) / 22)))
+
+    assert "lr-not-restored" not in patterns(training(2, ((0, 18), (18, 24)), change))
+
+
 def test_a_lower_rate_after_a_rollback_is_the_usual_remedy() -> None:
     def change(c: Curve, k: int) -> None:
         learning_rate(c, "constant", peak=3e-4 * 0.5**k, warmup=0.0)

@@ -50,6 +50,15 @@ def test_a_resume_is_compared_with_the_extension_of_what_was():
     assert (was, now) == (pytest.approx(decay[1000]), 3e-4)
 
 
+def test_a_coarse_schedule_that_bends_has_not_changed():
+    """A cosine that is told once an epoch lies up to half of its last moves off the line that carries it on."""
+    rates = [2.78e-2, 2.46e-2, 2.15e-2, 1.84e-2, 1.56e-2, 1.30e-2, 1.07e-2, 8.75e-3, 7.19e-3]
+    before = logged("a", range(6), 0, "lr", rates[:6])
+    assert changes(before, logged("b", range(6, 9), HOUR, "lr", rates[6:])) == []
+    ((_, was, now, _, step),) = changes(before, logged("b", range(6, 9), HOUR, "lr", rates[:3]))
+    assert (round(was, 5), now, step) == (0.00974, 2.78e-2, 6)
+
+
 @pytest.mark.parametrize("metric", ["consumed_samples", "consumed_tokens"])
 @pytest.mark.parametrize(("first", "cursors"), [(512_000, []), (0, [0]), (600_000, [600_000])])
 def test_the_data_cursor_goes_on_or_a_change_says_where_it_is(metric, first, cursors):

@@ -87,6 +87,15 @@ def value_at(old: Series, step: float) -> float | None:
     return float(y.mean() + slope * (step - steps[-1] - x.mean()))
 
 
+def play_beyond(old: Series, step: float) -> float:
+    """By how much a value may differ from `value_at` because the schedule bends: where that is extrapolated,
+    half of what the series moved from sample to sample."""
+    steps, values = old.steps[np.isfinite(old.values)], old.values[np.isfinite(old.values)]
+    if len(values) < 2 or step <= steps[-1]:
+        return 0.0
+    return 0.5 * relation.median(np.abs(np.diff(values[-_TREND_SAMPLES:])))
+
+
 def _changed_quantities(pair: Pair) -> Iterator[model.Change]:
     """Changes of scheduled quantities and of counters of data, compared at equal steps."""
     for role, (quantity, unit) in _QUANTITIES.items():
@@ -102,6 +111,7 @@ def _changed_quantities(pair: Pair) -> Iterator[model.Change]:
                 least = max(relation.median(d[d > 0] if (d > 0).any() else d) for d in strides)
             else:
                 least = (_CHANGE_AT_EQUAL_STEP if logged else _CHANGE_EXTRAPOLATED) * max(abs(was), abs(now))
+                least = max(least, play_beyond(old, step))
             if abs(was - now) > least:
                 yield model.Change(quantity, was, now, new.unit or unit, step)
 

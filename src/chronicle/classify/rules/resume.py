@@ -30,7 +30,8 @@ level-shift (at a join)
 lr-not-restored
     Sees: a learning rate that differs after a resume.
     Rule: the first values of an attempt differ by 5 % from those of the earlier one at equal steps, or from
-    its last ones carried on; and neither a rollback to a lower rate nor the schedule explains that.
+    its last ones carried on (then also by half of what it moves from sample to sample); and neither a
+    rollback to a lower rate nor the schedule explains that.
     Blind to: a schedule that differs later only.
     False alarm: a change that was made on purpose.
     Source: IDEFICS experiments 9 and 10 (a stray file made the loader skip the scheduler).
@@ -62,7 +63,7 @@ from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import median_gap, step_gap
 from chronicle.model import Finding, Floats, JoinKind, Series
-from chronicle.timeline.joins import value_at
+from chronicle.timeline.joins import play_beyond, value_at
 
 NEW_WEIGHTS, RESUME_SPIKE, NOT_RESTORED = "reinitialised", "resume-spike", "lr-not-restored"
 LEAST_LEARNED_LOG = 0.3  # [log units] less is no learning that could be lost
@@ -245,11 +246,13 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     old = [r for a in view.attempts[: attempt.index] if (r := a.learning_rate) is not None and len(r) >= 4]
     old = [r for r in old if r.steps[0] < rate.steps[0] and r.steps[-1] >= reach]
     begins = float(rate.steps[:2][-1])
-    rates = [then for r in old if (then := value_at(r, begins)) is not None and then > 0]
+    carried = [(value_at(r, begins), play_beyond(r, begins)) for r in old]
+    rates = [(then, play) for then, play in carried if then is not None and then > 0]
     now = median(rate.values[:3])
     if not rates or not np.isfinite(now):
         return
-    factor = now / min(rates, key=lambda then: abs(np.log(max(now, 1e-30) / then)))
+    then, play = min(rates, key=lambda rate: abs(np.log(max(now, 1e-30) / rate[0])))
+    factor = now / then if abs(now - then) > play else 1.0
     warms = warms_up(rate, limits.lr_falls) and factor < 1 / limits.lr_falls
     lowered = factor < 1 and not warms and join.kind is JoinKind.ROLLBACK
     before = (r.values[r.steps < rate.steps[0]] for r in old)
