@@ -325,7 +325,8 @@ class Sentences(FindingView):
         best = int(levels.argmax() if self.falls else levels.argmin())
         level, last = float(levels[best]), final_level(values)
         least_log = max(_LOST_LOG, _NOISY_SCALES * self.value("noise_log", 0.0))
-        if min(level, last) <= 0 or abs(math.log(last / level)) < least_log:
+        worse_log = math.log(last / level) * (-1 if self.falls else 1) if min(level, last) > 0 else 0.0
+        if worse_log < least_log:  # the last values, which fill no block, may be the best
             return ""
         extreme = "highest" if self.falls else "lowest"
         words = self.number_words(extreme, level, plainly)
