@@ -188,5 +188,8 @@ def test_a_run_that_is_called_by_a_number_has_the_name_of_its_tracker_for_title(
     assert called.title == facts["name"]
     named = stitch(replace(attempt, facts=facts), run_id="mine")
     assert make_entry("mine", named, judged, RunConfig(), **story_of).title == "mine"
+    task = "offline-03bd607bc9684ca1bb938c728799c9de"  # ClearML's, of which the log states the name alone
+    unnumbered = stitch(replace(attempt, facts={"name": facts["name"]}), run_id=task)
+    assert make_entry(task, unnumbered, judged, RunConfig(), **story_of).title == facts["name"]
     ours = make_entry("mlruns-98905c66b0ee", timeline, judged, RunConfig(title="Ours"), **story_of)
     assert ours.title == "Ours"

@@ -13,6 +13,7 @@ Versions:
 from __future__ import annotations
 
 import math
+import re
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass, replace
@@ -44,6 +45,7 @@ _RENAMED: dict[tuple[type, str], str] = {
     (model.Finding, "metric"): "series",
     (model.Comparison, "metric"): "series",
 }
+_UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
@@ -231,10 +233,12 @@ def _about(config: RunConfig) -> dict[str, Any]:
 
 
 def _title(timeline: Timeline) -> str:
-    """The tracker's name for the run, if the id of the run is a number of the tracker; else ""."""
-    stated = [(str(a.facts.get("name", "")), str(a.facts.get("run", ""))) for a in timeline.attempts]
-    name, number = stated[0] if len(set(stated)) == 1 else ("", "")
-    return clipped(name, 80) if number and number != name and number in timeline.run_id else ""
+    """The tracker's name for the run, if the id of the run is a number of the tracker or, as that of a task
+    which a tracker gives each launch, has a number that no one chose; else ""."""
+    stated = {(str(a.facts.get("name", "")), str(a.facts.get("run", ""))) for a in timeline.attempts}
+    name, number = next(iter(stated)) if len(stated) == 1 else ("", "")
+    is_numbered = number in timeline.run_id if number else _UUID.search(timeline.run_id)
+    return clipped(name, 80) if is_numbered and number != name else ""
 
 
 def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
