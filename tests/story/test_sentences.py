@@ -579,7 +579,10 @@ def test_a_calm_course_that_ends_far_above_its_lowest_level_names_it() -> None:
 def test_a_calm_course_that_ends_at_its_best_has_no_better_level_before() -> None:
     """The last values of spaCy's loss fill no block of those whose levels were compared."""
     loss = [0.25, *(2.5 * 0.8**n for n in range(20))]
-    assert calm(loss) == "The loss fell from 0.250 to 0.0360 over steps 0 to 20, and nothing disturbed it for long."
+    assert (
+        calm(loss)
+        == "The loss fell from 0.250 to 0.0360 over steps 0 to 20, and nothing disturbed it for long."
+    )
 
 
 def test_no_share_is_told_of_a_level_at_or_below_zero() -> None:

@@ -51,7 +51,7 @@ def test_a_resume_is_compared_with_the_extension_of_what_was():
 
 
 def test_a_coarse_schedule_that_bends_has_not_changed():
-    """A cosine that is told once an epoch lies up to half of its last moves off the line that carries it on."""
+    """A cosine that is told once an epoch lies up to half of its moves off the line that carries it on."""
     rates = [2.78e-2, 2.46e-2, 2.15e-2, 1.84e-2, 1.56e-2, 1.30e-2, 1.07e-2, 8.75e-3, 7.19e-3]
     before = logged("a", range(6), 0, "lr", rates[:6])
     assert changes(before, logged("b", range(6, 9), HOUR, "lr", rates[6:])) == []
