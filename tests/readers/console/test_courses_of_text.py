@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -191,3 +192,20 @@ def test_lines_of_a_trainer_that_a_buffer_held_back_are_as_far_apart_as_all_are(
         held_back = "" if full else held_back
     (attempt,) = read(log(tmp_path, text))
     assert attempt.series["loss"].steps.tolist() == [distance * n for n in range(1, 41)]
+
+
+def test_a_launch_with_another_number_of_batches_counts_them(tmp_path: Path) -> None:
+    """The third begins in epoch 3 and then anew; its epoch 0 is where that of the others was."""
+
+    def launch(n_batches: int, epochs: Sequence[int]) -> str:
+        settings = f"batch_size={4000 // n_batches}, beta=0.999, cuda=True, lr=0.1"
+        return f"Configurations: Namespace({settings})\n" + "".join(
+            f"Epoch: [{epoch}][{n}/{n_batches}]\tTime 0.5 (0.5)\tLoss {9 / (epoch + n / 100 + 1):.4f}\n"
+            for epoch in epochs
+            for n in range(0, n_batches, 10)
+        )
+
+    text = launch(500, range(9)) + launch(200, range(3)) + launch(200, [3, 4, 0, 1])
+    first, second, third = (attempt.series["Loss"].steps.tolist() for attempt in read(log(tmp_path, text)))
+    assert (first, second) == ([*range(0, 4500, 10)], [*range(0, 600, 10)])
+    assert third == [*range(600, 1000, 10), *range(0, 400, 10)]

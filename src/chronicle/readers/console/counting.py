@@ -86,7 +86,8 @@ class Epochs:
             length = of or self._step + (self._distance if step <= 0 else 0)
             next_begin = self._before + length * restarts
             # Where the epoch began before, unless its length is known, which may have changed since.
-            self._before = next_begin if of and restarts else self._begun.get(epoch, next_begin)
+            begun = self._begun if epoch > self.epoch else self.begun  # epoch 0 of a launch that began later
+            self._before = next_begin if of and restarts else begun.get(epoch, next_begin)
         elif self.epoch is None and epoch > (first := min(self._earlier, default=math.inf)):
             self._before = of * int(epoch - first) or self._earlier.get(epoch, 0)
         elif step > self._step:
@@ -123,6 +124,7 @@ class Course:
         self.last: int | None = None
         self._epoch, self._n_epochs, self._epochs = self._announced_epoch, 0, Epochs(self._epochs.begun)
         self._counts_passes, self._epoch_named, self._beside_epoch = False, False, False
+        self._bar = ""  # the key of the bar of this launch, if it has another end than those before
         self._counted_in_epoch = False  # whether the epoch that was named last has a count
         self._after_epoch = 0.0  # how much later than an epoch whose mean is told the next batches are
         self._count = _NO_COUNT  # the last one
@@ -183,7 +185,8 @@ class Course:
         for rank, pair in record.counters:
             # In the next launch, a bar may have another end.
             is_same_bar = self.last is None and record.shape == self._shape
-            if key_of(pair) in plan.counters or is_same_bar:
+            self._bar = key_of(pair) if is_same_bar else self._bar
+            if key_of(pair) in {*plan.counters, self._bar}:
                 known, is_next, self._shape = True, record.shape == self._shape, record.shape
                 if rank <= self._rank and not (stands_still and self._is_other(pair)):
                     self._count_on(rank, self._in_full(pair, is_next=is_next), epoch is not None)
@@ -199,7 +202,8 @@ class Course:
         """The steps of the first of many records of a form, as long as they do nothing but count on."""
         of = {place: ends.get(place, 0) for _, place, _ in form.ranked}
         keys = {place: key_of(Pair(name, 0.0, of[place])) for _, place, name in form.ranked}
-        counting = ((rank, place) for rank, place, _ in form.ranked if keys[place] in self._plan.counters)
+        known = {*self._plan.counters, self._bar}
+        counting = ((rank, place) for rank, place, _ in form.ranked if keys[place] in known)
         rank, at = next((best for best in counting if best[0] <= self._rank), (_NO_RANK, -1))
         before, used = self._count, [*of, *([form.epoch] if form.epoch >= 0 else [])]
         if rank != self._rank or at < 0 or any(place not in values for place in used):
