@@ -8,6 +8,7 @@ from tests.figures.runs import attempt, diagnosis, falling, finding, rolled_back
 from chronicle.figures.layout import scene
 from chronicle.figures.scales import Segment, run_panels
 from chronicle.model import JoinKind, Role
+from chronicle.story.measured import RunView
 from chronicle.timeline import stitch
 
 
@@ -51,6 +52,18 @@ def test_data_sets_share_a_panel_with_their_loss_and_other_metrics_get_their_own
     panels = run_panels(timeline, diagnosis(finding("resume-ratio-skew", 50, 60, "loss/all")))
     assert [[line.name for line in panel.lines] for panel in panels] == [["all", "code", "web"], ["ratio"]]
     assert len({line.token for line in panels[0].lines} | {line.dash for line in panels[0].lines}) == 6
+
+
+def test_a_validation_loss_that_is_logged_by_two_names_is_drawn_and_named_once():
+    """As Keras does: by epochs, and by iterations, which are read as the same steps."""
+    steps = np.arange(200)
+    names = "validation/evaluation_loss_vs_iterations", "validation/epoch_loss"
+    twice = [series(name, steps, falling(200) * 1.1, Role.VALIDATION_LOSS) for name in names]
+    timeline = stitch([attempt("a.csv", series("train/epoch_loss", steps, falling(200)), *twice)])
+    overfitting = diagnosis(finding("overfitting", 50, None, names[1]))
+    (panel,) = run_panels(timeline, overfitting)
+    assert [line.name for line in panel.lines] == ["train/epoch_loss", "validation/epoch_loss"]
+    assert RunView(timeline, overfitting).name(names[1]) == "the validation loss"
 
 
 def test_a_metric_that_is_only_nan_leaves_no_empty_picture():

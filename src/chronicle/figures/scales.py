@@ -140,7 +140,9 @@ def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Trac
     others = [t for t in tracks.values() if t is not main and t.role in LOSSES and _fit_on_one_axis(main, t)]
     spoken = [t for t in others if t.metric in named]
     sets = [t for t in others if t.role is Role.DATASET_LOSS and len(t) >= len(main) / 5]
-    validation = [t for t in others if t.role is Role.VALIDATION_LOSS][:1]
+    validation = [
+        t for t in others if t.role is Role.VALIDATION_LOSS and not any(map(t.is_curve_of, spoken))
+    ][:1]
     return list({t.metric: t for t in [main, *spoken, *sets, *validation]}.values())[: len(_STYLES)]
 
 

@@ -155,7 +155,7 @@ class RunView:
             return f"the loss of {track.dataset}"
         if track.role not in _NAMES:
             return f"the metric {track.metric}"
-        alone = len(self.timeline.by_role(track.role)) == 1 or track is self.loss
+        alone = track is self.loss or all(map(track.is_curve_of, self.timeline.by_role(track.role)))
         return _NAMES[track.role] if alone else f"{_NAMES[track.role]} ({track.metric})"
 
 
