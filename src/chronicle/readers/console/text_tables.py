@@ -90,11 +90,8 @@ class Table:
         values = [value for value in map(number, cells) if value is not None]
         if not values:
             self._to_copy = cells
-        if len(values) != len(self._to_copy):
-            return []
-        return [
-            Pair(f"val/{self._task}/{name}", value) for name, value in zip(self._to_copy, values, strict=True)
-        ]
+        named = zip(self._to_copy, values, strict=True) if len(values) == len(self._to_copy) else ()
+        return [Pair(f"val/{self._task}/{name}", value) for name, value in named]
 
     def _read_row(self, text: str) -> list[Pair] | None:
         bar = _BAR.search(text) if "%" in text else None
