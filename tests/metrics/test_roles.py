@@ -762,6 +762,15 @@ def test_the_score_of_the_reward_model_is_the_objective_of_openrlhf() -> None:
     assert [name for name, role in roles.items() if role is Role.OBJECTIVE] == ["rm"]
 
 
+def test_losses_of_data_sets_have_the_whole_among_them() -> None:
+    """A detector logs `hmap_Loss` and `whd_Loss` beside a weighted sum of both, which is no mean of them."""
+    hmap, whd = np.linspace(6.0, 1.0, 40), np.linspace(8.0, 24.0, 40)
+    told = roles(table(hmap_Loss=hmap, whd_Loss=whd, train_Loss=0.5 * hmap + 0.1 * whd))
+    assert told == {"hmap_Loss": "part-loss", "whd_Loss": "part-loss", "train_Loss": "loss"}
+    told = roles(table(hmap_Loss=hmap, whd_Loss=whd, train_Loss=0.9 * hmap + 0.1 * whd))
+    assert told == {"hmap_Loss": "dataset-loss hmap", "whd_Loss": "dataset-loss whd", "train_Loss": "loss"}
+
+
 def test_whole_numbers_under_a_bare_l_are_lengths() -> None:
     assert assign(log("l", "t", values=(1000.0, 2000.0, 3000.0)))["l"].role is Role.OTHER
     assert assign(log("L", "lr", values=(2.5, 2.25, 2.0)))["L"].role is Role.LOSS

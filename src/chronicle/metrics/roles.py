@@ -24,6 +24,7 @@ AnySeries = TypeVar("AnySeries", bound=Series)
 Roles = Mapping[str, Role]
 Overrides = Sequence[tuple[str, Role]]
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
+_NO_MEAN, _ROUNDED = 0.05, 0.01  # share of rows in which a whole is no mean; of its value, for rounding
 _NEAR_LOSS, _ALONG = 0.2, 0.8  # relative difference, and correlation, of a loss that is measured twice
 _CLOCKS = ("time", "seconds", "time s", "time sec")  # of a step, or since the start
 _EVALUATED = re.compile(aliases.EVALUATED)
@@ -69,6 +70,7 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
         is_number = roles[name] is Role.LOSS and (plain(name) == "l" or (rises and names.is_total(name)))
         if is_clock or (is_number and not (values % 1).any()):
             roles[name] = Role.OTHER
+    roles |= dict.fromkeys(_no_data_sets(series, roles), Role.PART_LOSS)
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
     roles |= dict.fromkeys(_parts_held_out(roles), Role.PART_LOSS)
     roles |= _logged_throughout(series, roles) | _held_out_unnamed(series, roles)
@@ -281,6 +283,23 @@ def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
     left = [name for name in errors if name not in stay]
     parts = (name for name in left if judged != errors and _L_OF.match(plain(name)))  # `L_recon`
     return dict(roles) | dict.fromkeys(left, Role.OTHER) | dict.fromkeys(parts, Role.PART_LOSS)
+
+
+def _no_data_sets(series: Log, roles: Roles) -> list[str]:
+    """The losses that no known word calls those of data sets, if the whole is no mean of them, but above or
+    below all of them now and then."""
+    told = _named(roles, Role.DATASET_LOSS)
+    unknown = [name for name in told if not aliases.CORPORA & set(words_of(plain(name)))]
+    for whole in (series[name] for name in _named(roles, Role.LOSS)):
+        beside = [series[name] for name in unknown]
+        same = [part.values for part in beside if np.array_equal(part.steps, whole.steps)]
+        if len(same) < 2 or len(whole) < MIN_POINTS:
+            continue
+        slack = _ROUNDED * np.abs(whole.values)
+        above, below = np.max(same, axis=0) + slack, np.min(same, axis=0) - slack
+        if np.mean((whole.values > above) | (whole.values < below)) >= _NO_MEAN:
+            return unknown
+    return []
 
 
 def _parts_left(series: Log, roles: Roles) -> list[str]:
