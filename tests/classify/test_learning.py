@@ -55,6 +55,16 @@ def test_noisy_validation_does_not_overfit(every: int, noise: float) -> None:
         assert patterns(validation(Curve(seed), every=every, noise=noise).run()) == set()
 
 
+@pytest.mark.parametrize(("lost", "overfits"), [(0.3, True), (0.1, False)])
+def test_of_a_loss_with_a_high_floor_what_was_gained_is_the_measure(lost: float, overfits: bool) -> None:
+    """Nearly all of the loss can never be learned; of the rest a share is lost again."""
+    t = np.linspace(0, 1, 400)
+    gained = 1 - np.exp(-t / 0.03)
+    held_out = 9.2 - 0.25 * gained * (1 - lost * np.maximum(t - 0.1, 0) / 0.9)
+    loss = 9.2 - 0.25 * gained - 0.06 * t
+    assert ("overfitting" in classify({"train_loss": loss, "val_loss": held_out}).patterns) is overfits
+
+
 @pytest.mark.parametrize(
     ("evaluations", "overfits"),
     [((2.0, 2.2, 2.4), True), ((2.0, 2.05, 2.1), False), ((2.2, 2.0, 2.4), False), ((2.0, 2.4), False)],

@@ -66,6 +66,12 @@ def test_a_rate_at_its_ceiling_from_the_first_value_on_has_not_failed(n: int) ->
     assert told(win_rate=rate - 0.5)[0] == ("unexpected" if n < 50 else "worrying")
 
 
+def test_where_every_episode_is_a_success_no_reward_has_to_rise() -> None:
+    reward = 100 + np.random.default_rng(4).standard_normal(100)
+    assert "plateau" in classify({"reward": reward, "success": np.arange(100.0) % 2}).patterns
+    assert "plateau" not in classify({"reward": reward, "success": np.ones(100)}).patterns
+
+
 def test_a_reward_that_no_episode_has_told_yet_is_no_nan() -> None:
     assert told(episode_reward=np.full(45, np.nan)) == ("unexpected", ())
     rises = 100 * T + NOISE[0]

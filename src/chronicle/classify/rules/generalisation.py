@@ -3,8 +3,9 @@
 overfitting
     Sees: a validation loss that turns upwards while the training loss goes on falling.
     Rule: the validation loss ends 1.5 % and five standard errors above its minimum, which lies before the
-    last tenth of the run, and the training loss fell by 1.5 % meanwhile or is too noisy to tell; or, where no
-    held-out loss tells, a held-out score lost a third of its gain for good (`lost_scores`).
+    last tenth of the run, and the training loss fell by 1.5 % meanwhile or is too noisy to tell (of a loss
+    that never fell by a tenth, a sixth of its fall is enough); or, where no held-out loss tells, a held-out
+    score lost a third of its gain for good (`lost_scores`).
     Blind to: runs without validation.
     False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. (arXiv:2305.16264) on repeated epochs.
@@ -44,6 +45,7 @@ AT_ONCE_SAMPLES = 2  # a fall that is over so soon is what a cut of the learning
 LEAVES_SHARE = 0.25  # of the way up, from which on a held-out score is on it: it may creep before
 FEWEST_FOR_CORRELATION = 32  # evaluations of which it can be told whether neighbours are alike
 LEAST_SCORE_FALL = 0.05  # of a score's best value: a smaller fall has no practical meaning
+GAIN_LOST_SHARE = 1 / 6  # of what a held-out loss had fallen by, where that is less than a tenth of it
 FEWEST_EVALUATIONS = 6  # whose noise can be told
 
 
@@ -73,10 +75,11 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         named = (s for s in attempt.by_role(Role.LOSS) if OF_TRAINING & set(plain(s.metric).split()))
         measured = (turn(s, steps[low], steps[-1]) for s in (loss, *named))
         gains = [(t.before - t.after, limits.other_t * t.error) for t in filter(None, measured)]
-        if not gains or min(gain + unsure for gain, unsure in gains) < limits.moved:
+        moved = min(limits.moved, need)
+        if not gains or min(gain + unsure for gain, unsure in gains) < moved:
             continue
         gain = gains[0][0]
-        least = f">= {limits.moved:g}, or not known by {limits.other_t:g} errors"
+        least = f">= {moved:.2g}, or not known by {limits.other_t:g} errors"
         checks = [
             *noted(minimum_step=int(steps[low])),
             at_least("validation over its minimum", rise, "log units", need, "rise_log"),
@@ -150,13 +153,16 @@ def risen_from_minimum(limits: Thresholds, y: Floats, width: int) -> tuple[int, 
     after = y[low + 1 :]
     if len(after) < max(3, limits.overfit_late * (len(y) - 1)):
         return low, 0.0, limits.moved
+    fell, least = float(y[0] - smooth[low]), limits.moved
+    if fell >= limits.moved:  # of a loss with a high floor, of which little can be learned
+        least = min(least, GAIN_LOST_SHARE * fell)
     late = after[-max(len(after) // 3, 3) :]
     noise = scale(np.diff(y[max(low - max(len(after), FEWEST_EVALUATIONS), 0) :], 2)) / np.sqrt(6)
     x = np.arange(len(after))
     off = after - np.polyval(np.polyfit(x, after, 2), x)  # what wanders needs more points to be sure of
     alike = measure.inflation(off, scale(off)) if len(after) >= FEWEST_FOR_CORRELATION else 1.0
     error = MEDIAN_ERROR * noise * alike * float(np.sqrt(1 / len(late) + 1 / width))
-    return low, float(median(late) - smooth[low]), max(limits.moved, limits.join_t * error)
+    return low, float(median(late) - smooth[low]), max(least, limits.join_t * error)
 
 
 class Turn(NamedTuple):

@@ -25,7 +25,7 @@ failed-run, plateau (of a reward)
     Sees: a reward that never rises.
     Rule: of 50 values or more, no sixteenth of the log lies four errors above the first level and there is no
     trend of three errors; if all but a twentieth of the values are above nothing, or the log begins after the
-    run, the reward may be all there is, and it is a plateau.
+    run, the reward may be all there is, and it is a plateau; none where every score is that of success.
     Blind to: an agent that had learned before its log begins.
     False alarm: a task that needs more training than it got.
     Source: as above.
@@ -85,6 +85,7 @@ from chronicle.metrics.roles import SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU = "failed-run", "plateau"
+DONE_SCORE = 0.99  # of 1
 TREND_IN_DOUBT_ERRORS = 1.0  # the same where the log begins after the run: it may have risen before
 LAST_VALUES = 4  # in which a fall at the end of the log is searched for
 TIMES_ANY_OTHER = 2.0  # such a fall is farther than all others by this factor
@@ -108,7 +109,7 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         yield at_end[0]
     elif not way.learned and (fallen := [s for s in attempt.by_role(*SCORES) if fell(s, series)]):
         yield _fallen_score(attempt, fallen[0])
-    elif _may_have_failed(view, attempt, series):
+    elif _may_have_failed(view, attempt, series) and not is_done(attempt, series.steps[0]):
         yield _never_rose(attempt, series, way)
 
 
@@ -207,6 +208,13 @@ def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
         return False
     later = (a.objective for a in view.attempts[attempt.index + 1 :])
     return not any(s is not None and measure.improves(s) for s in later)
+
+
+def is_done(attempt: AttemptView, start: float) -> bool:
+    """Whether every score is within a hundredth of 1, or of 100, since a step: nothing is left to learn."""
+    scores = [finite(s.pick(s.steps >= start)).values for s in attempt.by_role(*SCORES)]
+    known = [values / (100.0 if values.max() > 1.0 else 1.0) for values in scores if len(values)]
+    return bool(known) and all(DONE_SCORE <= median(values) <= 1.0 for values in known)
 
 
 RULE = Rule("objectives", (FAILED, NO_SPIKE, PLATEAU, SLOW), Rule.by_attempt(judged_objective))

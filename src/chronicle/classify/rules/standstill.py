@@ -44,11 +44,10 @@ from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, finite, m
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted
 from chronicle.classify.rules.generalisation import SUDDEN, is_abrupt
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
-from chronicle.classify.rules.objectives import FAILED, PLATEAU
+from chronicle.classify.rules.objectives import FAILED, PLATEAU, is_done
 from chronicle.classify.rules.whole_run import OFF_GUESSING, guessing
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE_POINTS, AttemptView, View, kept
-from chronicle.metrics.roles import SCORES
 from chronicle.model import Finding, Floats, Role, Series
 
 FEWEST_FLAT_POINTS = 16  # in which a calm loss can be told to stay
@@ -61,7 +60,6 @@ SURPRISE_LEAD_NATS = 25.0  # for a name that people would like to be true
 FEWEST_IN_STRETCH = 8  # points in a third of a stretch, and of another series since it began
 ONE_PARAMETER_NATS = 3.0  # by which an equal curve is less likely for its additional parameter
 CONVERGED_LOG = 1.5  # [log units] a loss that has fallen to a fifth of its first value may stand still
-DONE_SCORE = 0.99  # of 1
 CONVERGES = ("near-perfect", "the curve had bent smoothly, as converging ones do")
 OTHER_ROLES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE, Role.VALIDATION_LOSS, Role.LOSS)
 
@@ -93,13 +91,6 @@ def moved(v: Floats) -> bool:
     eighths = np.array([median(part) for part in np.array_split(v, 8)])
     usual = 5.5 * MEDIAN_ERROR * difference_noise(v) / max(len(v) / 8, 1) ** 0.5
     return bool(np.ptp(eighths) > max(usual, 0.02 * float(np.max(np.abs(v)))))
-
-
-def is_done(attempt: AttemptView, start: float) -> bool:
-    """Whether every score is within a hundredth of 1, or of 100, since a step: nothing is left to learn."""
-    scores = [finite(s.pick(s.steps >= start)).values for s in attempt.by_role(*SCORES)]
-    known = [values / (100.0 if values.max() > 1.0 else 1.0) for values in scores if len(values)]
-    return bool(known) and all(DONE_SCORE <= median(values) <= 1.0 for values in known)
 
 
 def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
