@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.classify.asking import findings, patterns
@@ -10,6 +12,7 @@ from tests.curves.series import batch_size, throughput
 
 from chronicle.classify import classify
 from chronicle.model import Attempt, Role, Series
+from chronicle.readers import read
 from chronicle.timeline import stitch
 
 
@@ -107,3 +110,13 @@ def test_what_each_process_does_once_is_a_habit_of_the_run(launches: int, hangs:
         )
     found = classify(stitch(attempts, order=[a.name for a in attempts])).findings
     assert sum(f.pattern == "hang" for f in found) == hangs
+
+
+def test_a_pause_between_rows_of_data_is_no_hang(tmp_path: Path) -> None:
+    """Prices by the minute, over a night in which no market is open; and the same rows with a loss."""
+    times = np.r_[np.arange(0, 6000, 60), np.arange(60_000, 66_000, 60)] + 1.7e9
+    for metric, hangs in (("price", False), ("loss", True)):
+        file = tmp_path / f"{metric}.csv"
+        rows = (f"{t},{100 - k / 9}" for k, t in enumerate(times))
+        file.write_text("\n".join([f"time,{metric}", *rows]) + "\n")
+        assert ("hang" in classify(stitch(read(file))).patterns) is hangs

@@ -244,6 +244,11 @@ def test_an_objective_that_is_told_for_a_while_alone_is_none() -> None:
     assert rewards(range(0, 100, 10)) == {"Reward": "score", "return": "objective"}
 
 
+def test_the_error_of_what_is_steered_is_no_loss() -> None:
+    assert roles(log("angle", "error", values=(0.4, -0.3, 0.1))) == {"angle": "other", "error": "other"}
+    assert roles(log("angle", "error"))["error"] == "loss"
+
+
 def test_the_first_part_is_that_of_those_logged_most() -> None:
     parts = log("box_loss", "cls_loss")
     parts["box_loss"] = replace(parts["box_loss"], steps=np.arange(1), values=np.ones(1), times=np.ones(1))

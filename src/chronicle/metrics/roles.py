@@ -63,12 +63,13 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
         given |= {name: Role(role) for name in series if _matches(pattern, name)}
     roles = dict(by_names(tuple(series), tuple(given.items())))
     for name in series:
-        is_clock = roles[name] is Role.STEP_TIME and _is_clock(name, series[name].values)
-        values = series[name].values
+        values, is_loss = series[name].values, roles[name] is Role.LOSS
+        is_clock = roles[name] is Role.STEP_TIME and _is_clock(name, values)
         rises = len(values) > 0 and values[-1] >= values[0]
         # `l` may be the length of an episode, and a `total` that does not fall a number of rows
-        is_number = roles[name] is Role.LOSS and (plain(name) == "l" or (rises and names.is_total(name)))
-        if is_clock or (is_number and not (values % 1).any()):
+        is_number = is_loss and (plain(name) == "l" or (rises and names.is_total(name)))
+        is_signed = is_loss and plain(name) in ("error", "err") and (values < 0).any()  # of what is steered
+        if is_clock or is_signed or (is_number and not (values % 1).any()):
             roles[name] = Role.OTHER
     roles |= dict.fromkeys(_no_data_sets(series, roles), Role.PART_LOSS)
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)

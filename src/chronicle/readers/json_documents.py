@@ -45,7 +45,8 @@ _FIRST_TIME, _LAST_TIME = 1e9, 1e10  # Unix seconds: the years 2001 to 2286
 _NUMBERED = re.compile(r"(?:(?P<what>epoch|step|iter(?:ation)?|round|episode)[ _-]?)?(?P<number>\d{1,15})")
 _OF_ONE = re.compile(r"(?i)(?:phase|stage|part|session|task|agent|player|team)(?![a-z])[^/]*$")
 _OF_TABLE = re.compile(r"(?:^|/)\d+(?:/|$)")  # a key that is the number of a row
-MAX_DEPTH, MAX_TABLES = 8, 1000
+MAX_DEPTH, MAX_TABLES, MAX_RUNS = 8, 1000, 200
+_NAMES = ("name", "run", "run_name", "label", "model", "method", "algorithm", "config", "seed", "fold")
 MOST_PYTHON_BYTES = 1 << 24
 _IN_PYTHON = re.compile(r"\{\s*'[^'\n]{1,60}':\s*[\[{]")
 _NAN, _INF = re.compile(r"\bnan\b"), re.compile(r"\binf\b")
@@ -154,12 +155,25 @@ def _tables(value: Any, path: str = "", depth: int = 0) -> Iterator[Table]:
     if isinstance(value, list):
         if (rows := _logged_rows(value)) is not None:
             yield Table(path, rows)
+        elif 1 < len(value) <= MAX_RUNS and depth < MAX_DEPTH and all(isinstance(run, dict) for run in value):
+            named = ((f"{path}/{key}".lstrip("/"), run) for key, run in _by_name(value))
+            inner = [table for place, run in named for table in _tables(run, place, depth + 1)]
+            yield from inner if _by_run(inner) else ()
     elif isinstance(value, dict) and depth < MAX_DEPTH:
         if rows := _rows_of_columns(value, path):
             yield Table(path, rows, counted=any(map(_counted, rows[0])))
         for key, inner in value.items():
             if isinstance(inner, dict | list):
                 yield from _tables(inner, f"{path}/{clean(key)}".lstrip("/"), depth + 1)
+
+
+def _by_name(objects: Sequence[Row]) -> Iterator[tuple[str, Row]]:
+    """The objects of a list, each with what one of their keys calls it, else with its number from 1 on."""
+    for key in _NAMES:
+        names = [str(run[key]) for run in objects if isinstance(run.get(key), str | int)]
+        if len({*names}) == len(objects):
+            return zip(map(clean, names), objects, strict=True)
+    return ((str(n), run) for n, run in enumerate(objects, 1))
 
 
 def _logged_rows(value: list[Any]) -> list[Row] | None:

@@ -14,7 +14,8 @@ hang
     seconds and more than all the rest took), and at most one other pause of the run is a tenth as long:
     evaluations and checkpoints come again and again, and perhaps once in each process. The first 8 points of
     an attempt are its start-up, and tell no hang.
-    Blind to: a hang that ends the attempt, which looks like any other end.
+    Blind to: a hang that ends the attempt, which looks like any other end; and tables without a counter in
+    which nothing is judged, whose rows may be any data.
     False alarm: one long evaluation.
     Source: BLOOM 2022-04-30 (a deadlock in evaluation, 18 hours).
 """
@@ -104,8 +105,9 @@ def slow_from(slower: Floats, least: int, midway: float) -> int:
 
 def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """Pauses by the wall clock, or by the logged step time if there is no clock."""
-    if attempt.attempt.axis == "item":  # rows are items, and the times are not those of a training
-        return
+    judged = attempt.loss or attempt.objective
+    if attempt.attempt.axis == "item" or not (judged or attempt.in_time):
+        return  # rows are items, or whatever a table without a counter holds: the times of no training
     series = attempt.loss or next(iter(attempt.series.values()), None)
     if series is not None and len(series) >= SPEED_SAMPLES // 2 and np.isfinite(series.times).all():
         gaps = np.diff(series.times)
