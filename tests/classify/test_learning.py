@@ -318,6 +318,7 @@ def test_a_small_part_that_rises_is_weighed_in_the_unit_of_the_sum() -> None:
     }
     assert "overfitting" in classify({**columns, "val/box_loss": np.full_like(t, 3.0)}).patterns
     assert "overfitting" not in classify({**columns, "val/box_loss": 40 * np.exp(-0.3 * t)}).patterns
+    assert "overfitting" not in classify({**columns, "val/box_loss": np.full_like(t, 100.0)}).patterns
 
 
 def test_of_several_validation_losses_the_one_named_as_the_training_loss_is_the_whole() -> None:

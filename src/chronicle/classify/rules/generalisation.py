@@ -69,13 +69,14 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         if rise < need or steps[-1] - steps[low] < limits.overfit_late * (steps[-1] - steps[0]):
             continue
         beside = (s for s in held_out if s.metric != loss.metric and not measures(validation) < measures(s))
-        turns = filter(None, (turn(s, steps[low], steps[-1]) for s in beside))
-        if sum(np.exp(part.after) - np.exp(part.before) for part in turns) < 0:
-            continue  # a part, and the sum of all goes on
+        turns = [*filter(None, (turn(s, steps[low], steps[-1]) for s in beside))]
+        before, after = (sum(np.exp([t[end] for t in turns])) for end in (0, 1))
+        moved = min(limits.moved, need)
+        if after < before * np.exp(moved if len(turns) > 1 else 0.0):
+            continue  # a part, and the sum of all goes on, or stays
         named = (s for s in attempt.by_role(Role.LOSS) if OF_TRAINING & set(plain(s.metric).split()))
         measured = (turn(s, steps[low], steps[-1]) for s in (loss, *named))
         gains = [(t.before - t.after, limits.other_t * t.error) for t in filter(None, measured)]
-        moved = min(limits.moved, need)
         if not gains or min(gain + unsure for gain, unsure in gains) < moved:
             continue
         gain = gains[0][0]
