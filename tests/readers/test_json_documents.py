@@ -316,6 +316,9 @@ def test_objects_with_the_same_tables_are_runs_that_their_keys_name(tmp_path: Pa
     listed = [{"seed": seed, **run} for seed, run in zip((7, 8), of_agents("a", "b").values(), strict=True)]
     file = document(tmp_path, {"label": "baseline", "runs": listed})
     assert [a.facts["run"] for a in read(file)] == ["runs/7", "runs/8"]
+    episodes = document(tmp_path, [{"episode": n, **of_agents("a")["a"]} for n in (1, 2)])
+    with pytest.raises(UnknownFormat):
+        read(episodes)
     for parts in (of_agents("agent_0", "agent_1"), of_agents("stage 1", "stage 2")):
         assert len(read(document(tmp_path, parts))) == 1
 

@@ -155,7 +155,7 @@ def _tables(value: Any, path: str = "", depth: int = 0) -> Iterator[Table]:
     if isinstance(value, list):
         if (rows := _logged_rows(value)) is not None:
             yield Table(path, rows)
-        elif 1 < len(value) <= MAX_RUNS and depth < MAX_DEPTH and all(isinstance(run, dict) for run in value):
+        elif depth < MAX_DEPTH:
             named = ((f"{path}/{key}".lstrip("/"), run) for key, run in _by_name(value))
             inner = [table for place, run in named for table in _tables(run, place, depth + 1)]
             yield from inner if _by_run(inner) else ()
@@ -167,8 +167,15 @@ def _tables(value: Any, path: str = "", depth: int = 0) -> Iterator[Table]:
                 yield from _tables(inner, f"{path}/{clean(key)}".lstrip("/"), depth + 1)
 
 
-def _by_name(objects: Sequence[Row]) -> Iterator[tuple[str, Row]]:
-    """The objects of a list, each with what one of their keys calls it, else with its number from 1 on."""
+def _by_name(objects: Sequence[Any]) -> Iterator[tuple[str, Row]]:
+    """The objects of a list, each with what one of their keys calls it, else with its number from 1 on; none
+    where they are many, or something counts them: then they are the episodes or epochs of one training."""
+    if not 1 < len(objects) <= MAX_RUNS or not all(isinstance(run, dict) for run in objects):
+        return iter(())
+    for key in objects[0]:
+        places = {run[key] for run in objects if isinstance(run.get(key), int | float)}
+        if _counted(key) and len(places) == len(objects):
+            return iter(())
     for key in _NAMES:
         names = [str(run[key]) for run in objects if isinstance(run.get(key), str | int)]
         if len({*names}) == len(objects):
