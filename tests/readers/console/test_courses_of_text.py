@@ -162,6 +162,24 @@ def test_a_heading_of_an_evaluation_may_count(tmp_path: Path) -> None:
     }
 
 
+def test_a_bar_of_an_evaluation_is_no_heading(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(1, 13):
+        text += f"Epoch [{epoch}/20]\n"
+        bars = (
+            f"{what}:  50%|##  | {n}/4 [00:01<00:01]\n"
+            for what in ("Training", "Validation")
+            for n in range(5)
+        )
+        text += "".join(bars) + f"Loss: {9 / epoch:.3f}\nVal Loss: {10 / epoch:.3f}\n"
+    (attempt,) = read(log(tmp_path, text))
+    assert {n: (s.role.value, len(s)) for n, s in assign(attempt.series).items()} == {
+        "Epoch": ("epoch", 11),
+        "Loss": ("loss", 12),
+        "Val Loss": ("validation-loss", 12),
+    }
+
+
 def test_a_word_in_the_name_of_a_loss_is_said_of_what_follows_it(tmp_path: Path) -> None:
     text = "".join(
         f"Epoch [{n}]/[39] \t {phase} Phase Loss: {9 / (n + 1):.4f} \t Accuracy: 0.{50 + n}\n"

@@ -157,7 +157,8 @@ class LogReader:
                 self._evaluation = record.evaluation
                 continue
             if event or record.counters or record.epoch:  # "Validation results - Epoch: 5" is a heading, too
-                self._evaluation = record.evaluation if record.form.n_counters == len(record.shape) else ""
+                is_heading = record.form.n_counters == len(record.shape) and PROGRESS not in record.shape
+                self._evaluation = record.evaluation * is_heading
             if event in (LAUNCH, REPEATED, TRIAL):  # it begins if the next count does not continue
                 self._repeats = Repeats()
                 if event == TRIAL:
