@@ -100,7 +100,7 @@ SAID = [
     ("overfitting", "join_t", "at least {} standard errors"),
     ("overfitting", "generalisation.LEAST_SCORE_FALL", "gain, {} % of its size"),
     ("overfitting", "objectives.FALL_FOR_ALARM_ERRORS", "its size and {} errors"),
-    ("overfitting", "objectives.FEWEST_POINTS", "of {} values or more"),
+    ("overfitting", "measure.FEWEST_POINTS", "of {} values or more"),
     ("spike-slow-recovery", "rise", 'ramp.", threshold: "at least {} %"'),
     ("spike-slow-recovery", "back", "within {} % of the height"),
     ("spike-slow-recovery", "back_cap", "at most {} %"),
@@ -117,7 +117,7 @@ SAID = [
     ("rising-spike-rate", "rate_p", "as the last, p less than {}"),
     ("repeat-data", "join_t", "half of it at one place, at least {} standard errors"),
     ("grokking", "lr_falls", "rate within a factor of {}"),
-    ("near-perfect", "objectives.FEWEST_POINTS", "at least {} samples"),
+    ("near-perfect", "measure.FEWEST_POINTS", "at least {} samples"),
     ("plateau", "course.LEAD_NATS", "by {} nats; where"),
     ("plateau", "standstill.START_SHARE", "in the first {} %"),
     ("plateau", "standstill.CONVERGED_LOG", "a fall of less than {} in log loss"),
@@ -135,7 +135,7 @@ SAID = [
     ("kl-blow-up", "objectives.AWAY_TIMES", "at least {} times"),
     ("clip-saturation", "numerics.SATURATED_SHARE", "at least {} % of the second half"),
     ("reward-hacking", "objectives.LOST_SHARE", "at least {} % of its rise"),
-    ("reward-hacking", "objectives.RISE_BEYOND_CHANCE_ERRORS", "at least {} errors"),
+    ("reward-hacking", "measure.RISE_BEYOND_CHANCE_ERRORS", "at least {} errors"),
     ("router-collapse", "numerics.BUSIEST_TIMES", "at least {} times the mean"),
     ("router-collapse", "numerics.IDLE_LOAD", "less than {} % of the mean"),
     ("router-collapse", "numerics.IDLE_EXPERTS_SHARE", "at least {} % of the experts"),
@@ -145,7 +145,7 @@ SAID = [
     ("level-shift", "bad_end", "at least {} % and at least"),
     ("level-shift", "turn_t", "% and at least {} noise scales; the"),
     ("failed-run", "course.LEAD_NATS", "(by {} nats"),
-    ("failed-run", "objectives.TREND_ERRORS", "rise with time by less than {} errors"),
+    ("failed-run", "measure.TREND_ERRORS", "rise with time by less than {} errors"),
     ("plateau", "whole_run.STILL_ERRORS", "trend by at most {} errors"),
     ("plateau", "whole_run.CHANCE_FALL_SCALES", "a fall of at most {} noise scales"),
     ("plateau", "whole_run.EQUAL_LEVELS_CHI2", "chi-squared of at most {}"),
@@ -188,14 +188,14 @@ SAID = [
     ("failed-run", "turn_t", "and {} standard errors, or in NaN"),
     ("failed-run", "learned", "no other loss falls by {} %"),
     ("failed-run", "knowing", 'samples differ by at most {} %", needs'),
-    ("failed-run", "objectives.RISE_BEYOND_CHANCE_ERRORS", "of the log {} errors above"),
-    ("plateau", "objectives.RISE_BEYOND_CHANCE_ERRORS", "of the log {} errors above"),
+    ("failed-run", "measure.RISE_BEYOND_CHANCE_ERRORS", "of the log {} errors above"),
+    ("plateau", "measure.RISE_BEYOND_CHANCE_ERRORS", "of the log {} errors above"),
     ("grokking", "settling", "and {} % of the log after it"),
     ("multi-dataset-spike", "trifle", "above {} % of its first"),
     ("divergence-no-spike", "objectives.TIMES_ANY_OTHER", "at least {} times any other fall"),
     ("divergence-no-spike", "objectives.LAST_VALUES", "within the last {} values"),
     ("divergence-no-spike", "objectives.LOST_SHARE", "at least {} % of its rise"),
-    ("divergence-no-spike", "objectives.FEWEST_POINTS", "objective of {} points or more"),
+    ("divergence-no-spike", "measure.FEWEST_POINTS", "objective of {} points or more"),
     ("divergence-no-spike", "objectives.LOST_SHARE", "at least {} % of its first"),
     ("grokking", "sudden_gain", 'at least {} times", needs: training loss'),
 ]
@@ -242,7 +242,7 @@ def pattern(words: str) -> str:
 def restated(text: str, threshold: str, words: str) -> str:
     """A page with the value that the classifier uses."""
     file, _, name = threshold.rpartition(".")
-    within = "chronicle.classify" if file == "course" else "chronicle.classify.rules"
+    within = "chronicle.classify" if file in ("course", "measure") else "chronicle.classify.rules"
     value = getattr(import_module(f"{within}.{file}") if file else DEFAULTS, name)
     shown = f"{100 * value:.3g}" if "{} %" in words else f"{value:g}"
     old = criteria_of(text)
