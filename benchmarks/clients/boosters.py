@@ -60,6 +60,19 @@ def xgboost_console(log: Path, number: int, record: Record) -> None:
                 record.add(step, {f"{part}-{metric}": value})
 
 
+def xgboost_sklearn(log: Path, number: int, record: Record) -> None:
+    """What the interface for scikit-learn prints, which numbers the sets."""
+    import xgboost as xgb
+
+    x, y, valid_x, valid_y = _data()
+    model = xgb.XGBRegressor(n_estimators=ROUNDS, max_depth=4, random_state=CONFIG["seed"])
+    with console_of(log / "train.log"):
+        model.fit(x, y, eval_set=[(x, y), (valid_x, valid_y)], verbose=True)
+    for part, losses in model.evals_result().items():
+        for step, loss in enumerate(losses["rmse"]):
+            record.add(step, {f"{part}-rmse": loss})
+
+
 def lightgbm(log: Path, number: int, record: Record) -> None:
     results, _ = _lightgbm()
     (log / "evals_result.json").write_text(json.dumps(results))

@@ -237,6 +237,12 @@ CLIENTS = {
         exact="printed",
         roles={"train-rmse": "loss", "eval-rmse": "validation-loss"},
     ),
+    "xgboost-sklearn": _tree(
+        "xgboost_sklearn",
+        "xgboost-cpu",
+        exact="printed",
+        roles={"validation_0-rmse": "loss", "validation_1-rmse": "validation-loss"},
+    ),
     "lightgbm": _tree("lightgbm", "lightgbm", roles={"training/l2": "loss", "valid_0/l2": "validation-loss"}),
     "lightgbm-console": _tree(
         "lightgbm_console",

@@ -201,6 +201,19 @@ def test_a_bare_loss_beside_one_of_the_training_is_the_held_out_one() -> None:
     assert roles(log("train_loss") | {"loss": of_batches})["loss"] == "loss"
 
 
+def test_the_first_of_the_sets_that_xgboost_numbers_is_the_training_s_where_it_is_fitted_far_better() -> None:
+    lower, higher = log("validation_0-logloss", values=(3.0, 1.0, 0.2)), log("validation_1-logloss")
+    of_scores = log("validation_0-auc", "validation_1-auc")
+    assert roles({**lower, **higher, **of_scores}) == {
+        "validation_0-logloss": "loss", "validation_1-logloss": "validation-loss",
+        "validation_0-auc": "score", "validation_1-auc": "validation-score",
+    }  # fmt: skip
+    alike = log("validation_0/logloss", "validation_1/logloss")
+    alone, beside = log("validation_0-logloss", "epoch"), {**lower, **higher, **log("train-logloss")}
+    for series in (alike, alone, beside):
+        assert roles(series)[next(iter(series))] == "validation-loss"
+
+
 def test_a_bare_loss_that_tells_both_others_in_turn_is_neither() -> None:
     """As ACT prints it: `Train loss: 0.49652`, `loss: 0.497`, `Val loss: 0.46381`, `loss: 0.464`."""
     steps, nan = np.arange(20), np.full(20, np.nan)

@@ -29,6 +29,8 @@ _NEAR_LOSS, _ALONG = 0.2, 0.8  # relative difference, and correlation, of a loss
 _CLOCKS = ("time", "seconds", "time s", "time sec")  # of a step, or since the start
 _EVALUATED = re.compile(aliases.EVALUATED)
 _L_OF = re.compile(r"l (?!\d)")
+_NUMBERED_SET = re.compile(r"\bvalidation_(\d{1,3})[-/](\w+)$")
+_FAR_LOWER = 0.8  # of another set's loss: two sets that are held out differ by less
 _AVERAGED = re.compile(r"^(average|avg|mean) ")
 
 
@@ -75,7 +77,7 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
     roles |= dict.fromkeys(_parts_held_out(roles), Role.PART_LOSS)
     roles |= _logged_throughout(series, roles) | _held_out_unnamed(series, roles)
-    roles |= _by_level(series, roles)
+    roles |= _by_level(series, roles) | _first_set(series, roles)
     roles |= given
     assigned = dict(series)  # a table may have 100,000 columns, most of which nothing is known of
     for name, metric in series.items():
@@ -392,6 +394,25 @@ def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
     opponents = [series[name].values for name in _named(roles, Role.PART_LOSS) if is_of_opponent(name)]
     same = [n for n in losses if any(np.array_equal(series[n].values, values) for values in opponents)]
     return by_level | dict.fromkeys(same if len(same) < len(losses) else [], Role.PART_LOSS)
+
+
+def _first_set(series: Log, roles: Roles) -> dict[str, Role]:
+    """`validation_0` beside `validation_1` where nothing is of the training: XGBoost's interface for
+    scikit-learn numbers all sets it is given. The first is the training's if its losses end far lower."""
+    sets = dict[str, dict[int, str]]()
+    for name in _named(roles, Role.VALIDATION_LOSS, Role.VALIDATION_SCORE):
+        if (match := _NUMBERED_SET.search(name)) and len(series[name]):
+            sets.setdefault(match[2], {})[int(match[1])] = name
+    ends = [
+        [series[names_of_set[n]].values[-1] for n in sorted(names_of_set)]
+        for names_of_set in sets.values()
+        if 0 in names_of_set and roles[names_of_set[0]] is Role.VALIDATION_LOSS
+    ]
+    far_lower = all(len(losses) > 1 and losses[0] < _FAR_LOWER * min(losses[1:]) for losses in ends)
+    if not ends or not far_lower or _named(roles, Role.LOSS):
+        return {}
+    told = {Role.VALIDATION_LOSS: Role.LOSS, Role.VALIDATION_SCORE: Role.SCORE}
+    return {first: told[roles[first]] for names_of_set in sets.values() if (first := names_of_set.get(0))}
 
 
 def _goes_along(measured: Series, loss: Series) -> bool:
