@@ -147,7 +147,7 @@ def test_the_reward_in_another_unit_is_no_second_judge() -> None:
     assert "reward-hacking" not in told(Average_Reward=reward, Reward_per_Step=reward / 20)[1]
 
 
-@pytest.mark.parametrize(("first", "verdict"), [(0.1, "good"), (0.985, "unexpected")])
+@pytest.mark.parametrize(("first", "verdict"), [(0.1, "good"), (0.96, "unexpected"), (0.985, "unexpected")])
 def test_a_score_that_is_there_within_the_first_points_was_learned(first: float, verdict: str) -> None:
     score = np.r_[first, np.clip(0.985 + 0.01 * NOISE[0, :300], 0, 1)]
     assert told(train_acc=score)[0] == verdict

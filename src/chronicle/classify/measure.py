@@ -39,6 +39,7 @@ RARE_SHARE = 0.05  # of the values: crashes or successes so rare are not what an
 FEW_LEVELS = 8  # different values, of which the median is one of them: wins and losses
 FIRST_VALUES = 3  # the fewest whose level is known
 LEAST_RISE = 0.01  # of a score's size: a smaller rise is none
+FIRST_RISE = 0.1  # the same within its first values, which may be those of a mean of few samples
 OUTLIER_SHARE = 0.5  # of a rise must be there without its last value
 LATE_SHARE = 0.02  # of the last step: a log whose first step is later does not begin with the run
 median = arithmetic.median
@@ -363,9 +364,12 @@ def improves(series: Series) -> bool:
         return rises(direction(series) * series.values)
     v = direction(series) * finite(series).values
     # where a task is solved within the first points, their block holds the whole rise, and seems noisy
-    if rises(v) and median(v[len(v) // 2 :]) - v[0] >= NEARLY_ALL * (v.max() - v[0]):
+    is_reward, later = series.role is Role.OBJECTIVE, median(v[len(v) // 2 :]) - v[0]
+    if rises(v) and later >= max(
+        NEARLY_ALL * (v.max() - v[0]), 0 if is_reward else FIRST_RISE * abs(v).max()
+    ):
         return True
-    if series.role is Role.OBJECTIVE:
+    if is_reward:
         return way.learned or is_perfect(series, way)
     v = finite(series).values
     is_nothing = 0 <= way.last < RARE_SHARE * v.max()  # but for a few values
