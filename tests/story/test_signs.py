@@ -67,9 +67,9 @@ def test_a_gradient_that_leads_and_one_that_jumps_along() -> None:
 
 
 def test_one_source_far_ahead_of_the_other() -> None:
-    parts = {"loss/a": held(4.0, stop=110, base=2.0), "loss/b": held(2.1, stop=110, base=2.0)}
-    assert around(**parts)["one-source"]
-    assert not around(**parts | {"loss/b": held(3.0, stop=110, base=2.0)})["one-source"]
+    ahead, behind, near = (held(value, stop=110, base=2.0) for value in (4.0, 2.1, 3.0))
+    assert around(**{"loss": (ahead + behind) / 2, "loss/a": ahead, "loss/b": behind})["one-source"]
+    assert not around(**{"loss": (ahead + near) / 2, "loss/a": ahead, "loss/b": near})["one-source"]
 
 
 def test_a_loss_scale_that_fell_before() -> None:
