@@ -146,12 +146,13 @@ def is_text(path: Path) -> bool:
 
 
 def unknown_logs(path: Path) -> list[Path]:
-    """The texts in a folder that are logs by their names, and that no reader knows. Raises UsageError."""
-
-    def is_unknown(file: Path) -> bool:
-        return bool(_NAMED_AS_LOG.search(file.name)) and not is_log(file) and is_text(file)
-
-    return list(scan(path, is_unknown).all_logs()) if path.is_dir() else []
+    """The texts below a folder that are logs by their names, and that no reader knows. Follows no links."""
+    named: list[Path] = []
+    for folder, below, names in os.walk(path):
+        below[:] = sorted((n for n in below if n[0] != "." and n not in _PASSED_OVER), key=natural)
+        names = [n for n in names if _NAMED_AS_LOG.search(n) and n[0] != "." and n not in NOT_LOGS]
+        named += (Path(folder, name) for name in sorted(names, key=natural))
+    return [file for file in named if not is_log(file) and is_text(file)]
 
 
 def folder_claims(path: Path) -> list[Reader]:
