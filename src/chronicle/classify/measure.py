@@ -362,17 +362,15 @@ def improves(series: Series) -> bool:
     way = ascent(series, FEWEST_POINTS)
     if way is None:
         return rises(direction(series) * series.values)
-    v = direction(series) * finite(series).values
+    values = finite(series).values
+    v, is_reward = direction(series) * values, series.role is Role.OBJECTIVE
     # where a task is solved within the first points, their block holds the whole rise, and seems noisy
-    is_reward, later = series.role is Role.OBJECTIVE, median(v[len(v) // 2 :]) - v[0]
-    if rises(v) and later >= max(
-        NEARLY_ALL * (v.max() - v[0]), 0 if is_reward else FIRST_RISE * abs(v).max()
-    ):
+    least = 0.0 if is_reward else FIRST_RISE * float(np.abs(v).max())
+    if rises(v) and median(v[len(v) // 2 :]) - v[0] >= max(NEARLY_ALL * (v.max() - v[0]), least):
         return True
     if is_reward:
         return way.learned or is_perfect(series, way)
-    v = finite(series).values
-    is_nothing = 0 <= way.last < RARE_SHARE * v.max()  # but for a few values
+    is_nothing = 0 <= way.last < RARE_SHARE * values.max()  # but for a few values
     least = LEAST_RISE * max(abs(way.best), abs(way.first))
     return way.learned and not is_nothing and way.best - way.first >= least
 

@@ -180,9 +180,10 @@ def slump(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding
     if low == best or len(known) < measure.OBJECTIVE_POINTS or len(under) < n // 8 or under[-1] == n - 1:
         return
     depth, made_up = way.first - levels[low], (way.last - levels[low]) / (levels[best] - levels[low])
+    risen = max(levels[best] - way.first, 0.0)
     checks = [
         at_least("below the first level", depth / way.error, "errors", FALL_FOR_ALARM_ERRORS),
-        at_least("the same", depth, "of its unit", max(levels[best] - way.first, 0.0)),
+        at_least("that depth, against the rise before it", depth, "of its unit", risen),
         at_least("made up for at the end", made_up, "share", 0.5),
         *_levels(series, way.first, levels[best], way.last),
     ]
