@@ -381,6 +381,9 @@ g_losses: loss, d_losses: part-loss, mse: other
 train_ppl: loss, moe_aux_loss: part-loss
 train: other, train_loss: loss
 Rec: part-loss, KL: part-loss, Total: loss
+Recon: loss, KL: part-loss, Phys: part-loss
+KL: other, Phys: other
+currentLR: learning-rate, Loss: loss
 total: other, count: other
 Tot: loss
 Total: loss, Validation accuracy: validation-score, learning rate: learning-rate
@@ -772,6 +775,15 @@ def test_a_negative_log_probability_goes_before_an_error_that_is_told_less_often
     assert {name: series.role.value for name, series in assigned.items()} == {
         "logprob": "loss",
         "Train error": "other",
+    }
+
+
+def test_what_is_told_once_says_nothing_of_the_others() -> None:
+    both = {name: [3.0 - i / 8 for i in range(9)] for name in ("train", "test")}
+    assert roles(log("loss", values=[2.5]) | table(**both)) == {
+        "loss": "loss",
+        "train": "loss",
+        "test": "validation-loss",
     }
 
 

@@ -162,6 +162,8 @@ def test_a_table_without_names_is_told_what_it_lacks(text: str, remedy: str, tmp
         ",0\n0,2.5\n1,2.25\n": {"loss": "loss"},  # and with its index
         "value\n2.5\n2.25\n": {"loss": "loss"},
         "epoch,value\n0,2.5\n1,2.25\n": {"loss": "loss"},
+        "0: 2.5\n10: 2.25\n": {"loss": "loss"},
+        "0:2.5\n10:2.25\n": {"loss": "loss"},
         "0,2.5\n1,2.25\n": {"loss": "loss"},
         "epoch,adam\n0,2.5\n1,2.25\n": {"loss/adam": "loss"},
         "epoch,train,valid\n0,2.5,2.6\n1,2.25,2.5\n": {"train": "loss", "valid": "validation-loss"},

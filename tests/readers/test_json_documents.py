@@ -136,6 +136,25 @@ def test_shorter_lists_of_a_table(tmp_path: Path) -> None:
     assert attempt.series["val_loss"].steps.tolist() == [0, 1, 2, 3, 4]
     (attempt,) = read(document(tmp_path, {"train": {"loss": [2.5] * 8}, "val": {"loss": [2.5] * 4}}))
     assert attempt.series["val/loss"].steps.tolist() == [1, 3, 5, 7]
+    # each third epoch, of a training that ended in the middle
+    losses = [2.5 - i / 16 for i in range(14)]
+    (attempt,) = read(document(tmp_path, {"loss": losses, "val_loss": LOSSES[:4]}))
+    assert attempt.series["val_loss"].steps.tolist() == [2, 5, 8, 11]
+
+
+def test_lists_of_pairs_are_columns_at_the_steps_that_they_tell(tmp_path: Path) -> None:
+    train = [[20 * (i + 1), 2.5 - i / 16] for i in range(9)]
+    held_out = [[60, 2.25], [100, 2.0], [120, 1.75], [180, 1.5]]
+    by_epoch = [[i + 1, 0.5 + i / 8] for i in range(4)]
+    (attempt,) = read(document(tmp_path, {"loss": train, "val_loss": held_out, "acc": by_epoch}))
+    assert points(attempt) == {
+        "loss": [(20 * (i + 1), 2.5 - i / 16) for i in range(9)],
+        "val_loss": [(60, 2.25), (100, 2.0), (120, 1.75), (180, 1.5)],
+        "acc": [(40, 0.5), (80, 0.625), (120, 0.75), (160, 0.875)],
+    }
+    file = document(tmp_path, train).rename(tmp_path / "train_loss.json")
+    (attempt,) = read(file)
+    assert points(attempt) == {"train_loss": [(20 * (i + 1), 2.5 - i / 16) for i in range(9)]}
 
 
 def test_a_table_without_a_step_beside_one_as_long_that_has_it(tmp_path: Path) -> None:

@@ -130,6 +130,7 @@ OF_AGENTS = word_set(
     "actor act policy p pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
 )
 OF_DETECTORS = word_set("box bbox obj cls dfl giou")  # parts of a loss, which some print without the word
+OF_AUTOENCODERS = word_set("rec recon reconstruction"), word_set("kl kld")  # one of each: parts of its loss
 OF_PPO = word_set("policy pg surrogate entropy value vf")  # no policy is judged by one of these alone
 # A reward as the policy gets it, and the name of what the task gave for the same answer.
 SCORES_OF_TASKS = (("rewards", "score"), ("rewards", "raw reward"), ("rlhf reward", "scores"))

@@ -13,8 +13,11 @@ from chronicle.model import Role
 _compiled = cache(re.compile)  # when a name first gets to it: all take longer than reading a short log
 _SPELLED = re.compile("|".join(aliases.SPELLED))
 _A_NUMBER, _LONG_NUMBER = re.compile(r"\b\d+\b"), re.compile(r"\d\d+")
-# A new word begins at "Norm" of "gradNorm" and at "Policy" of "MLPPolicy", not at the end of "TFLOPs".
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})")
+# A new word begins at "Norm" of "gradNorm", at "LR" of "currentLR" and at "Policy" of "MLPPolicy", not at the
+# end of "TFLOPs" or of "mAP".
+_HUMP = re.compile(
+    r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z]{2})(?=[A-Z]{2,}(?![A-Za-z]))|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})"
+)
 _WORD = re.compile(r"[^\W_]+")
 _ITS_VALUE, A_LOSS = re.compile(r"\b(loss|objective) values?\b"), re.compile(aliases.A_LOSS)
 _LONGEST_NAME = 1000  # characters; the patterns take quadratic time, so longer names are not searched

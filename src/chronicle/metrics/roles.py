@@ -64,6 +64,10 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
     for pattern, role in reversed(overrides):
         given |= {name: Role(role) for name in series if _matches(pattern, name)}
     roles = dict(by_names(tuple(series), tuple(given.items())))
+    # What is told once, as the result at the end, does not say what the others are.
+    again = tuple(name for name in series if len(series[name]) > 1)
+    if len(again) < len(series) and any(len(series[name]) >= MIN_POINTS for name in again):
+        roles |= by_names(again, tuple(given.items()))
     for name in series:
         values, is_loss = series[name].values, roles[name] is Role.LOSS
         is_clock = roles[name] is Role.STEP_TIME and _is_clock(name, values)
@@ -167,6 +171,8 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
         parts = [n for n in others if n not in totals and set(plain(n).split()) <= aliases.COMPONENTS]
         if totals and (parts or len(totals) == len(others)):
             roles |= dict.fromkeys(parts, Role.PART_LOSS) | dict.fromkeys(totals, Role.LOSS)
+        elif all(map({*map(plain, parts)}.intersection, aliases.OF_AUTOENCODERS)):
+            roles |= dict.fromkeys(parts, Role.LOSS)
     return roles
 
 

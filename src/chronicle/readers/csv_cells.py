@@ -253,6 +253,7 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 _BARS = re.compile(r"[^|,;\s]+(?:\|[^|,;\s]+)+\s*")
+_COUNTED = re.compile(r"\d+: ?[+-]?\.?\d[\d.eE+-]*\s*")
 
 
 def spelling_of(lines: Sequence[str], delimiter: str, n_names: int) -> tuple[str, str]:
@@ -272,7 +273,10 @@ def spelling_of(lines: Sequence[str], delimiter: str, n_names: int) -> tuple[str
 
 
 def delimiter_of(header: str) -> str:
-    """The separator of a header: the most frequent of tab, semicolon and comma, or bars alone."""
+    """The separator of a header: the most frequent of tab, semicolon and comma, or bars alone; of a row that
+    is a count and a number, `10: 0.5`, the colon."""
+    if _COUNTED.fullmatch(header):
+        return ":"
     return "|" if _BARS.fullmatch(header) else max("\t,;", key=header.count)
 
 

@@ -4,6 +4,7 @@
     {"loss": [2.1, 1.7, ...], "val_loss": [2.2, 1.9, ...]}                                       columns
     {"training": {"l2": [2.1, 1.7, ...]}, "valid_0": {"l2": [2.2, 1.9, ...]}}                    of boosting
     {"loss": {"0": 2.1, "1": 1.7, ...}, ...}                                                     of pandas
+    {"loss": [[20, 2.1], [40, 1.7], ...], ...}                                                   of pairs
     {"1": {"loss": 2.1}, "2": {"loss": 1.7}, ...}                                                rows by step
     [[1700000000.5, 10, 2.1], [1700000001.5, 20, 1.7], ...]                                      TensorBoard's
     [2.1, 1.7, ...]                                                              in a file losses.json
@@ -21,7 +22,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -211,14 +212,16 @@ def _counted(name: str) -> str:
 
 
 def _named_by_file(document: Any, path: Path) -> list[Row]:
-    """The rows of a list of numbers that has its name from the file, or of what TensorBoard gives as JSON
-    (time, step and value); else []."""
+    """The rows of a list of numbers, or of pairs of a step and a number, that has its name from the file, or
+    of what TensorBoard gives as JSON (time, step and value); else []."""
     if not isinstance(document, list) or len(document) < MIN_CELLS:
         return []
     if all(map(_is_point, document)):
         metric = path.stem.partition("-tag-")[2] or path.stem
         return [{"wall_time": t, "step": s, metric: v} for t, s, v in document]
     metric = _name_of_list(path)
+    if metric and (by_step := _numbered(document)):
+        return [{"step": step, metric: value} for step, value in by_step.items()]
     kinds = float if loss_of(path) else int | float  # a reward may be whole
     if not metric or 2 * sum(isinstance(value, kinds) for value in document) <= len(document):
         return []
@@ -237,7 +240,12 @@ def _is_point(row: Any) -> bool:
 
 
 def _numbered(value: Any) -> dict[int, Any]:
-    """An object whose keys are numbers (`7`, `epoch_7`), in their order; {} for anything else."""
+    """An object whose keys are numbers (`7`, `epoch_7`), in their order, or a list of pairs of a number that
+    grows and a value; {} for anything else."""
+    if isinstance(value, list):
+        pairs = [p for p in value if isinstance(p, list) and len(p) == 2 and type(p[0]) is int]
+        grows = len(pairs) == len(value) and all(one[0] < two[0] for one, two in pairwise(pairs))
+        return {number: cell for number, cell in pairs if grows}
     keys = [*map(_NUMBERED.fullmatch, value)] if isinstance(value, dict) else []
     if not all(keys) or len({key["what"] for key in keys if key}) != 1:
         return {}
@@ -262,8 +270,12 @@ def _rows_of_columns(value: Mapping[str, Any], path: str) -> list[Row]:
     if index and index != list(range(n_rows)) and not any(map(_counted, columns)):
         columns = {"step": index} | columns
     rows = list[Row]({} for _ in range(n_rows))
+    places = {number: place for place, number in enumerate(index)}
     for key, cells in columns.items():
-        _put(({key: cell} for cell in cells), len(cells), rows)
+        own = [places[number] for number in numbered.get(key, ()) if number in places]
+        fits = len(own) == len(cells) and 2 * own[-1] >= n_rows - 1  # the epochs 1 to 9 are no steps 1 to 9
+        for place, cell in zip(own if fits else _ends(len(cells), n_rows), cells, strict=True):
+            rows[place][key] = cell
     return rows
 
 
@@ -273,10 +285,14 @@ def _are_cells(value: Any) -> bool:
 
 
 def _put(cells: Iterable[Row], n_cells: int, rows: list[Row]) -> None:
-    """Puts cells into rows: what is measured once in so many rows at the end of these."""
-    stride = 1 if len(rows) % n_cells else len(rows) // n_cells
-    for place, cell in zip(range(stride - 1, stride * n_cells, stride), cells, strict=True):
+    for place, cell in zip(_ends(n_cells, len(rows)), cells, strict=True):
         rows[place] |= flat(cell)
+
+
+def _ends(n_cells: int, n_rows: int) -> range:
+    """The rows of cells that are fewer: what is measured once in so many rows stands at the end of these."""
+    stride = n_rows // n_cells
+    return range(stride - 1, stride * n_cells, stride)
 
 
 def _measures(path: str, columns: Mapping[str, list[Any]]) -> bool:

@@ -202,3 +202,15 @@ def test_a_number_before_what_it_counts(tmp_path: Path) -> None:
 def test_the_window_of_a_mean_is_not_its_value(window: str, tmp_path: Path) -> None:
     lines = [f"step {n} Average loss {window}: {9 / n:.4f}" for n in range(1, 12)]
     assert points(read(tmp_path, "\n".join(lines) + "\n"), "Average loss")[:2] == [(1, 9.0), (2, 4.5)]
+
+
+def test_names_that_are_losses_beside_each_other_alone_are_read(tmp_path: Path) -> None:
+    """A loss that is told once, at the end, takes nothing away from `Train` and `Test`."""
+    lines = [f"Iteration {50 * i}: Train {4 - i / 8} | Test {4.5 - i / 8} | 0.5m\n" for i in range(12)]
+    attempt = read(tmp_path, "".join([*lines, "Final step loss: 2.25\n"]))
+    told = {name: series.role.value for name, series in assign(attempt.series).items()}
+    assert (told["Train"], told["Test"]) == ("loss", "validation-loss")
+    assert points(attempt, "Train")[:2] == [(0, 4.0), (50, 3.875)]
+    lines = [f"Epoch [{i}/40] Recon: {1 / i:.3f} | KL: {40 / i:.2f} (w=0.1)\n" for i in range(1, 21)]
+    attempt = read(tmp_path, "".join(lines))
+    assert points(attempt, "Recon")[:2] == [(1, 1.0), (2, 0.5)]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chronicle.metrics.names import is_total
+from chronicle.metrics.names import LOSSES, is_total
 from chronicle.metrics.roles import by_names
 from chronicle.model import Floats, Role
 from chronicle.readers.console.chunks import NAN, time_in, with_zeros, words_start
@@ -68,10 +68,11 @@ class Form:
 
     @cached_property
     def is_judged_together(self) -> bool:
-        """Whether only names beside each other tell what is judged: `total` and its parts `rec` and `kl`, or
-        a bare `score` beside what an agent explores with."""
-        roles = by_names(self.names, ()).values()
-        return Role.OBJECTIVE in roles or (Role.LOSS in roles and any(map(is_total, self.names)))
+        """Whether only names beside each other tell what is judged: `total` and its parts, `rec` and `kl`,
+        `train` and `test`, or a bare `score` beside what an agent explores with."""
+        roles = [*by_names(self.names, ()).values()]
+        several = sum(map(roles.count, (*LOSSES, Role.PART_LOSS))) > 1
+        return Role.OBJECTIVE in roles or (Role.LOSS in roles and (several or any(map(is_total, self.names))))
 
 
 form_of = lru_cache(maxsize=4096)(Form)

@@ -244,9 +244,11 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # "Average loss for last 200 batches is 20.6": of which rows a mean is
     ("ast ", r"(?i)\s?\(?\b(?:(?:for|over|of|in|from) )?(?:the )?[lp]ast \d{1,6}"
      r" (?:batch|step|iteration|episode|game|epoch|update|sample|run|trial)(?:e?s)?\b\)?", ""),
-    # "Loss at step 100: 1.62", "Cost after iteration 100: 0.64"
-    (" a", r"^([A-Za-z][\w@ /.-]{0,60}) (?:at|after) (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?"
-     r"(?=[-+.\dn])", r"\2 \3 \1: "),
+    # Deeplearning4j, whose score is the value of the loss
+    ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
+    # "Loss at step 100: 1.62", "Cost after iteration 100: 0.64", "The loss of epoch 3 is 2.5"
+    ("e", r"^(?:The )?([A-Za-z][\w@ /.-]{0,60}) (?:at|after|of|in|for) (step|iter(?:ation)?|epoch) ?"
+     r"(\d{1,15}(?:/\d{1,15})?) ?(?:is\b ?:?|[:=]) ?(?=[-+.\dnt])", r"\2 \3 \1: "),
     # "1m 5s (- 20m 3s) (5000 5%) 2.85" of PyTorch's tutorials
     ("%) ", r"^\[?\d{1,5}m \d{1,2}s (?:\(- \d{1,5}m \d{1,2}s\) )?\((\d{1,12}) \d{1,3}%\) (?=\d)",
      r"iteration \1 loss = "),
@@ -275,8 +277,6 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # Optuna, without the best trial so far
     (" and parameters: {", r"\bfinished with value: (\S+) and parameters: (\{[^}]*\}).*", r"value: \1, \2"),
     ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),  # NCRF++: a share and its value
-    # Deeplearning4j, whose score is the value of the loss
-    ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
     # Flower: a round, the loss of the server's evaluation, and other metrics of it
     ("fit progress: (", rf"\bfit progress: \((\d+), ({_FLOAT}), \{{", r"round \1 loss = \2, {"),
     ("Batch [", r"\bBatch \[\d{1,12}-(?=\d{1,12}\])", "Batch ["),  # MXNet
