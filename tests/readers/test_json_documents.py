@@ -356,3 +356,42 @@ def test_a_dictionary_as_python_prints_it_is_read(tmp_path: Path) -> None:
     file.write_text("{'train': {'loss': [2.5, 2.25, __import__('os').getcwd(), 1.75]}}")
     with pytest.raises(UnknownFormat):
         read(file)
+
+
+def test_columns_stand_at_the_steps_of_their_own(tmp_path: Path) -> None:
+    content = {
+        "train_steps": [10, 20, 30, 40, 50],
+        "train_losses": [3.0, 2.75, 2.5, 2.25, 2.0],
+        "valid_steps": [20, 40, 50, 50],
+        "valid_losses": [3.5, 3.25, 3.125, 3.0],
+        "valid_ppl": [33.0, 25.5, 22.5, 20.0],
+    }
+    (attempt,) = read(document(tmp_path, content))
+    assert points(attempt) == {
+        "train_losses": [(10, 3.0), (20, 2.75), (30, 2.5), (40, 2.25), (50, 2.0)],
+        "valid_losses": [(20, 3.5), (40, 3.25), (50, 3.0)],
+        "valid_ppl": [(20, 33.0), (40, 25.5), (50, 20.0)],
+    }
+    content |= {"steps": content.pop("train_steps")}
+    (attempt,) = read(document(tmp_path, content))
+    assert points(attempt)["train_losses"] == [(10, 3.0), (20, 2.75), (30, 2.5), (40, 2.25), (50, 2.0)]
+
+
+def test_where_a_column_has_no_steps_of_its_own_all_stand_in_rows(tmp_path: Path) -> None:
+    content = {"train_steps": [10, 20, 30, 40], "loss": [3.0, 2.75, 2.5, 2.25]}
+    (attempt,) = read(document(tmp_path, content))
+    assert points(attempt)["loss"] == [(0, 3.0), (1, 2.75), (2, 2.5), (3, 2.25)]
+
+
+def test_steps_above_the_columns_count_for_all_of_the_same_length(tmp_path: Path) -> None:
+    content = {
+        "steps": [10, 20, 30, 40],
+        "train": {"loss": [3.0, 2.75, 2.5, 2.25], "grad_norm": [1.0, 0.5, 0.5, 0.25]},
+        "eval": {"loss": [3.5, 3.25, 3.0, 2.875]},
+    }
+    (attempt,) = read(document(tmp_path, content))
+    assert points(attempt) == {
+        "train/loss": [(10, 3.0), (20, 2.75), (30, 2.5), (40, 2.25)],
+        "train/grad_norm": [(10, 1.0), (20, 0.5), (30, 0.5), (40, 0.25)],
+        "eval/loss": [(10, 3.5), (20, 3.25), (30, 3.0), (40, 2.875)],
+    }

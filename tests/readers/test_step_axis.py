@@ -37,7 +37,7 @@ def test_calls_of_a_tracker_tell_the_rows_in_which_the_step_is_blank(tmp_path: P
     assert attempt.facts["step_counter"] == "iter; 20 rows by _step"
 
 
-@pytest.mark.parametrize("name", ["num of updates", "Number of updates", "num_updates"])
+@pytest.mark.parametrize("name", ["num of updates", "Number of updates", "num_updates", "NumIters"])
 def test_a_counter_may_say_that_it_is_a_number_of_what(tmp_path: Path, name: str) -> None:
     rows = [{"time": 2.5 * i, name: 1000 * i, "ret loss": 3.5 / i} for i in range(1, 7)]
     assert steps(log(tmp_path, rows), "ret loss") == [1000 * i for i in range(1, 7)]
@@ -133,7 +133,7 @@ def test_two_writers_of_one_log_count_steps(tmp_path: Path) -> None:
     assert steps(log(tmp_path, rows)) == [row["current_steps"] for row in rows]
 
 
-@pytest.mark.parametrize("counter", ["episode", "generation", "Game"])
+@pytest.mark.parametrize("counter", ["episode", "generation", "Game", "episode_id", "game_number"])
 def test_episodes_begin_anew_with_a_launch(counter: str, tmp_path: Path) -> None:
     rows = [{counter: i, "reward": i / 8} for i in (1, 2, 3, 4, 1, 2)]
     assert steps(log(tmp_path, rows), "reward") == [1, 2, 3, 4, 1, 2]

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from operator import itemgetter
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from chronicle.errors import BadLog
@@ -44,11 +44,13 @@ MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
 _FIRST_TIME, _LAST_TIME = 1e9, 1e10  # Unix seconds: the years 2001 to 2286
 _NUMBERED = re.compile(r"(?:(?P<what>epoch|step|iter(?:ation)?|round|episode)[ _-]?)?(?P<number>\d{1,15})")
+_OWN_STEPS = re.compile(r"(?i)([a-z_ ]{0,30}?)[_ ]?(?:step|iter(?:ation)?|update)s?")
 _OF_ONE = re.compile(r"(?i)(?:phase|stage|part|session|task|agent|player|team)(?![a-z])[^/]*$")
 _OF_TABLE = re.compile(r"(?:^|/)\d+(?:/|$)")  # a key that is the number of a row
 MAX_DEPTH, MAX_TABLES, MAX_RUNS = 8, 1000, 200
 _NAMES = ("name", "run", "run_name", "label", "model", "method", "algorithm", "config", "seed", "fold")
 MOST_PYTHON_BYTES = 1 << 24
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 _IN_PYTHON = re.compile(r"\{\s*'[^'\n]{1,60}':\s*[\[{]")
 _NAN, _INF = re.compile(r"\bnan\b"), re.compile(r"\binf\b")
 
@@ -152,7 +154,10 @@ def _by_run(tables: Sequence[Table]) -> dict[str, list[Table]]:
     return by_run if tells_both or Role.OBJECTIVE in roles else {}
 
 
-def _tables(value: Any, path: str = "", depth: int = 0) -> Iterator[Table]:
+def _tables(
+    value: Any, path: str = "", depth: int = 0, above: Mapping[str, Any] = _NOTHING
+) -> Iterator[Table]:
+    """The tables in a value; ``above`` are lists that count beside it, for columns of the same length."""
     if isinstance(value, list):
         if (rows := _logged_rows(value)) is not None:
             yield Table(path, rows)
@@ -161,11 +166,12 @@ def _tables(value: Any, path: str = "", depth: int = 0) -> Iterator[Table]:
             inner = [table for place, run in named for table in _tables(run, place, depth + 1)]
             yield from inner if _by_run(inner) else ()
     elif isinstance(value, dict) and depth < MAX_DEPTH:
-        if rows := _rows_of_columns(value, path):
+        counting = {key: cells for key, cells in value.items() if counts_steps(key) and _are_cells(cells)}
+        if rows := _rows_of_columns(value, path, {} if counting else above):
             yield Table(path, rows, counted=any(map(_counted, rows[0])))
         for key, inner in value.items():
             if isinstance(inner, dict | list):
-                yield from _tables(inner, f"{path}/{clean(key)}".lstrip("/"), depth + 1)
+                yield from _tables(inner, f"{path}/{clean(key)}".lstrip("/"), depth + 1, counting or above)
 
 
 def _by_name(objects: Sequence[Any]) -> Iterator[tuple[str, Row]]:
@@ -253,8 +259,9 @@ def _numbered(value: Any) -> dict[int, Any]:
     return {number: by_number[number] for number in sorted(by_number)}
 
 
-def _rows_of_columns(value: Mapping[str, Any], path: str) -> list[Row]:
-    """The rows of an object of lists of numbers, or of rows by step; [] where it is none."""
+def _rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any]) -> list[Row]:
+    """The rows of an object of lists of numbers, or of rows by step; [] where it is none. Steps may be told
+    ``above``."""
     by_step = _numbered(value)
     if len(by_step) >= MIN_JUDGED_ROWS and all(isinstance(row, dict) for row in by_step.values()):
         what = _NUMBERED.fullmatch(next(iter(value)))["what"] or "step"  # type: ignore[index]
@@ -265,7 +272,10 @@ def _rows_of_columns(value: Mapping[str, Any], path: str) -> list[Row]:
     columns = {clean(key): cells for key, cells in lists if _are_cells(cells)}
     if not any(map(_moves, columns)) and not _measures(path, columns):
         return []
+    if rows := _rows_by_own_steps(columns):
+        return rows
     n_rows = max(map(len, columns.values()))
+    columns = {clean(key): cells for key, cells in above.items() if len(cells) == n_rows} | columns
     index = next((list(cells) for cells in numbered.values() if len(cells) == n_rows), [])
     if index and index != list(range(n_rows)) and not any(map(_counted, columns)):
         columns = {"step": index} | columns
@@ -277,6 +287,23 @@ def _rows_of_columns(value: Mapping[str, Any], path: str) -> list[Row]:
         for place, cell in zip(own if fits else _ends(len(cells), n_rows), cells, strict=True):
             rows[place][key] = cell
     return rows
+
+
+def _rows_by_own_steps(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
+    """The rows of columns that have steps of their own: `valid_losses` stand at `valid_steps`, `train_losses`
+    at `train_steps` or `steps`. [] if any column has none."""
+    counting = {match[1]: cells for key, cells in columns.items() if (match := _OWN_STEPS.fullmatch(key))}
+    rising = {of: cells for of, cells in counting.items() if None not in cells}
+    rising = {of: cells for of, cells in rising.items() if all(a <= b for a, b in pairwise(cells))}
+    rows = dict[int, Row]()
+    for key, cells in columns.items() if any(rising) else ():
+        own = (of for of in sorted(rising, key=len, reverse=True) if key.lower().startswith(of.lower()))
+        of = next((of for of in own if len(rising[of]) == len(cells)), None)
+        if of is None:
+            return []
+        for step, cell in zip(rising[of], cells, strict=True) if not _OWN_STEPS.fullmatch(key) else ():
+            rows.setdefault(step, {"step": step})[key] = cell
+    return [rows[step] for step in sorted(rows)]
 
 
 def _are_cells(value: Any) -> bool:

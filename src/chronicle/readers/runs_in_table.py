@@ -26,7 +26,7 @@ from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import LOSSES, names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Role, Steps
 from chronicle.readers.columns import attempt_of
-from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter
+from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter, names_one_of
 from chronicle.readers.text import clean
 
 METRIC_NAMES = ("metric", "title", "tag", "name", "metric_name", "key", "variable")
@@ -158,7 +158,7 @@ def item_columns(columns: Columns, n_rows: int) -> list[str]:
     """The columns that say of which configuration or item each row is, where nothing counts the rows. In a
     ranking, which stands in the order of a loss or a score from the best on, as no training goes, whole
     numbers that come again are settings, whatever they are called."""
-    if any(column_key(n) in LAUNCH_NAMES for n in columns) and Role.OBJECTIVE in map(role_of, columns):
+    if any(names_one_of(n, LAUNCH_NAMES) for n in columns) and Role.OBJECTIVE in map(role_of, columns):
         return []  # episodes and what each of them was worth, perhaps in another world each time
     if names := [name for name, column in columns.items() if _names_items(name, column, n_rows)]:
         return names

@@ -36,7 +36,7 @@ _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
 _BETWEEN_WORDS, _LEVEL = re.compile(r"[\s.\-]+"), re.compile(r"[/.]")
 _NUMBER_OF = re.compile(r"(?:num|number)_of_")
 # Behind what is counted: "iteration index", `step_count`.
-ITS_NUMBER = re.compile(r"(?<=[a-z])[ _](?:index|idx|number)$|(?<=step|date|tion|iter)_(?:counte?r?|num)$")
+ITS_NUMBER = re.compile(r"(?<=[a-z])[ _](?:index|idx|number|id)$|(?<=step|date|tion|iter)_(?:counte?r?|num)$")
 _TOTAL_PREFIXES = ("max_", "total_", "num_")  # what it counts up to: `global_step/max_steps`
 _TRACKER_STEP = "_step"  # counts calls of the tracker: any step that the trainer counts is preferred
 
@@ -48,6 +48,11 @@ def column_key(name: str) -> str:
     """A name as it is compared: in lower case, with `_` for blank, dot and dash, `num_` for `number_of_`."""
     key = _BETWEEN_WORDS.sub("_", name.strip().lower())
     return _NUMBER_OF.sub("num_", key, count=1) if "_of_" in key else key
+
+
+def names_one_of(name: str, names: Collection[str]) -> bool:
+    """Whether a column has one of these names, or says that it is the number of one: `episode_id`."""
+    return (key := column_key(name)) in names or ITS_NUMBER.sub("", key) in names
 
 
 @lru_cache(maxsize=_CACHED_NAMES)
@@ -75,7 +80,7 @@ def counted_by(name: str) -> str:
 
 def is_counter(name: str) -> bool:
     """Whether a name is that of a column that counts steps, or may be."""
-    return counts_steps(name) or column_key(name) in IN_EPOCH_NAMES + EPOCH_NAMES
+    return counts_steps(name) or names_one_of(name, IN_EPOCH_NAMES + EPOCH_NAMES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +137,7 @@ def axis_of(columns: Mapping[str, Column]) -> Axis:
     inner = ((IN_EPOCH_NAMES, "step", epochs_of(columns)), (EPOCH_NAMES, "epoch", NO_COLUMN))
     for names, counted, epochs in inner if axis.counts == "row" else inner[:1]:
         for name, column in columns.items():
-            may_count = column_key(name) in names and _is_axis(column.values)
+            may_count = names_one_of(name, names) and _is_axis(column.values)
             if may_count and counts_up(column.whole(), epochs):
                 return Axis(name, counted, column)
     return axis
@@ -148,7 +153,7 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
     counting = [name for name, counted in counts.items() if counted]
     counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
     epochs = epochs_of(columns)
-    episodes = next((c for name, c in columns.items() if column_key(name) in LAUNCH_NAMES), NO_COLUMN)
+    episodes = next((c for name, c in columns.items() if names_one_of(name, LAUNCH_NAMES)), NO_COLUMN)
     valid = {n: columns[n].whole() for n in counting if _is_axis(columns[n].values)}
 
     def is_amount(name: str, column: Column) -> bool:
@@ -345,8 +350,8 @@ def epochs_by_row(axis: Axis, steps: Steps, epochs: Column) -> Column:
     """The epoch of the rows: as it is logged, or how often the steps began anew before each row. The latter
     where none is logged, and where rows of their own tell that an epoch is over."""
     if not len(epochs.rows):
-        key = column_key(axis.name)
-        return _passes(steps) if key in IN_EPOCH_NAMES and key not in LAUNCH_NAMES else epochs
+        in_epoch = names_one_of(axis.name, IN_EPOCH_NAMES) and not names_one_of(axis.name, LAUNCH_NAMES)
+        return _passes(steps) if in_epoch else epochs
     if axis.column is None or axis.counts != "step" or np.isin(epochs.rows, axis.column.rows).any():
         return epochs
     falls = np.flatnonzero(np.diff(steps) < 0)
