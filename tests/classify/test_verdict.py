@@ -298,6 +298,14 @@ def test_a_loss_that_fell_by_decades_is_told_through_wild_noise(decades: float, 
     assert classify({"loss": np.exp(fall + rise + 0.8 * noise)}).verdict == verdict
 
 
+@pytest.mark.parametrize(("back", "verdict"), [(0.0, "good"), (2.0, "unexpected")])
+def test_a_loss_that_falls_beyond_chance_is_told_through_wild_noise(back: float, verdict: str) -> None:
+    """As single batches of a fine-tuning do; unless it came back at the end."""
+    noise = np.random.default_rng(4).standard_normal(64)
+    way = np.linspace(0, -2.0, 64) + np.clip(np.arange(64) - 50, 0, 1) * back
+    assert classify({"loss": np.exp(way + 0.8 * noise)}).verdict == verdict
+
+
 def test_what_could_not_be_judged_is_said() -> None:
     missing = {n.pattern: n.missing for n in classify({"loss": Curve(1).loss}).not_assessed}
     assert missing == {

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.measure import FEWEST_POINTS, can_resolve, improves, median, positive, rises
+from chronicle.classify.measure import FEWEST_POINTS, can_resolve, improves, median, positive, rises, trend
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged, validation_stays
@@ -151,10 +151,13 @@ def wild(view: View) -> bool:
 
 
 def fell_far(loss: Series, noise: float) -> bool:
-    """Whether a loss ends at a fifth of its first values at most, and by six noise scales below them."""
+    """Whether a loss ends at a fifth of its first values at most, and by six noise scales below them; or its
+    ranks fall by more than chance explains, and its last eighth lies below the middle."""
     y = positive(loss)[1]
-    fall = fall_from(float(np.mean(y[:2])), y) if len(y) >= FEWEST_POINTS else 0.0
-    return fall >= max(WILD_FALL_SCALES * noise, CONVERGED_LOG)
+    if len(y) < FEWEST_POINTS:
+        return False
+    fell = trend(y) <= -whole_run.RISEN_ERRORS and median(y[-(len(y) // 8) :]) < median(y)
+    return fell or fall_from(float(np.mean(y[:2])), y) >= max(WILD_FALL_SCALES * noise, CONVERGED_LOG)
 
 
 def gains(view: View) -> Series | None:
