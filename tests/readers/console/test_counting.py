@@ -503,3 +503,52 @@ def test_a_count_that_is_told_before_its_epoch_is_named_is_of_that_epoch(tmp_pat
     (attempt,) = attempts(tmp_path, text + "Step 00020 | Validation bpb: 1.500000\n")
     assert attempt.series["loss"].steps.tolist() == [*range(20)]
     assert attempt.series["Validation bpb"].steps.tolist() == [0, 20]
+
+
+def test_epochs_of_a_launch_from_the_start_may_be_longer_than_those_before(tmp_path: Path) -> None:
+    """MindSpore's callback: two launches, whose batches have different sizes."""
+    text = ""
+    for length in (12, 20):
+        for n in range(3 * length):
+            text += f"epoch: {n // length + 1} step: {n % length + 1}, loss is {3 - n / 64}\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert attempt.series["loss"].steps.tolist() == [*range(1, 37), *range(1, 61)]
+
+
+def test_a_size_behind_others_in_a_line_counts_nothing(tmp_path: Path) -> None:
+    text = "Images: 5000, Batch: 8, Save every: 300\nEpoch 1/50 starting...\n"
+    for n in range(10, 130, 10):
+        text += f"Batch {n}/3000 | Loss: {3 - n / 64}\n"
+        text += f"Epoch {n // 60 + 1}/50 starting...\n" if n == 60 else ""
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "Loss") == [(n, 3 - n / 64) for n in range(10, 130, 10)]
+
+
+def test_a_count_between_dashes_is_the_heading_of_what_follows(tmp_path: Path) -> None:
+    text = "".join(
+        f"-----------iteration {n}-----------{1200 - n} left------\nAverage data load time: 0.03\n"
+        f"loss:{3 - n / 1024}\nm3 cls:{0.5 - n / 4096}\n"
+        for n in range(100, 1300, 100)
+    )
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "loss") == [(n, 3 - n / 1024) for n in range(100, 1300, 100)]
+
+
+@pytest.mark.parametrize(
+    ("learn", "roles"),
+    [
+        ((0.5, 0.75, 0.875, 0.9375), {"learn": Role.SCORE, "test": Role.VALIDATION_SCORE}),
+        ((0.75, 0.5, 0.375, 0.3125), {"learn": Role.LOSS, "test": Role.VALIDATION_LOSS}),
+    ],
+    ids=["accuracy", "loss"],
+)
+def test_what_catboost_makes_greater_is_a_score(
+    learn: tuple[float, ...], roles: dict[str, Role], tmp_path: Path
+) -> None:
+    text = "".join(
+        f"{n}:\tlearn: {value}\ttest: {value - 0.125}\tbest: 0.5 (0)\ttotal: 9.1s\tremaining: 1m 2s\n"
+        for n, value in enumerate(learn)
+    )
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "learn") == [*enumerate(learn)]
+    assert {name: attempt.series[name].role for name in roles} == roles

@@ -138,7 +138,7 @@ LINES = {
     "v_num: 0.000 train_loss: 2.5": {"train_loss": 2.5},
     "Step... (10 | Loss: 2.5, Learning Rate: 0.1)": {"Step": 10, "Loss": 2.5, "Learning Rate": 0.1},
     "7:\tlearn: 0.5\ttest: 0.75\tbest: 0.75 (7)\ttotal: 9ms\tremaining: 6.48s": {
-        "iteration": 7, "learn loss": 0.5, "test loss": 0.75, "total time": 9,
+        "iteration": 7, "learn": 0.5, "test": 0.75, "total time": 9,
     },
     "step 3 loss 2.5 min 2.1 max 3": {"step": 3, "loss": 2.5, "max": 3},
     "Score at iteration 100 is 1.4": {"iteration": 100, "score (loss)": 1.4},

@@ -242,6 +242,14 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(10, 8.25)], "memory": [(10, 27.5)], "tps": [(10, 1006722.0)], "mfu": [(10, 12.5)]},
         "step",
     ),
+    "blanks before the signs": (
+        "nanogpt",
+        "step 0 : train loss 4.25 , val loss 4.5\niter 0 : loss 4.25 , time 996.75 ms\n"
+        "iter 10 : loss 3.5 , time 63.5 ms\nstep 20 : train loss 3.25 , val loss 3.5\n",
+        {"train loss": [(0, 4.25), (20, 3.25)], "val loss": [(0, 4.5), (20, 3.5)],
+         "loss": [(0, 4.25), (10, 3.5)], "time": [(0, 996.75), (10, 63.5)]},
+        "step",
+    ),
     "steps in thousands": (
         "nanogpt",
         "step 0 | loss 10.5 | tokens 0.0B\nstep 1,000 | loss 8.25 | tokens 0.5B\n"

@@ -61,6 +61,7 @@ class Epochs:
         self.epoch: float | None = None
         self._earlier = earlier or {}  # the first steps of epochs in the launches before
         self._step = self._before = 0  # the last step within the epoch, and the steps before the epoch
+        self._first = 0  # the first step of all
         self._distance, self._repeats = 1, False  # of two steps; whether a step occurs several times
         self._begun: dict[float, int] = {}
 
@@ -88,6 +89,8 @@ class Epochs:
             # Where the epoch began before, unless its length is known, which may have changed since.
             begun = self._begun if epoch > self.epoch else self.begun  # epoch 0 of a launch that began later
             self._before = next_begin if of and restarts else begun.get(epoch, next_begin)
+            if epoch < self.epoch and epoch == min(self._begun) and step <= self._first:
+                self._earlier, self._begun = self.begun, {}  # from the start: they may be longer now
         elif self.epoch is None and epoch > (first := min(self._earlier, default=math.inf)):
             self._before = of * int(epoch - first) or self._earlier.get(epoch, 0)
         elif step > self._step:
@@ -96,6 +99,7 @@ class Epochs:
             self._repeats = True
         if epoch != self.epoch or step > self._step:  # a bar is drawn empty before its next epoch is named
             self._step = step
+        self._first = step if self.epoch is None else self._first
         self._begun[epoch], self.epoch = self._before, epoch
         return self._before + step
 
@@ -186,7 +190,7 @@ class Course:
             # In the next launch, a bar may have another end.
             is_same_bar = self.last is None and record.shape == self._shape
             self._bar = key_of(pair) if is_same_bar else self._bar
-            if key_of(pair) in {*plan.counters, self._bar}:
+            if key_of(pair) in {*plan.counters, self._bar} and not self._is_setting(record, pair):
                 known, is_next, self._shape = True, record.shape == self._shape, record.shape
                 if rank <= self._rank and not (stands_still and self._is_other(pair)):
                     self._count_on(rank, self._in_full(pair, is_next=is_next), epoch is not None)
@@ -197,6 +201,12 @@ class Course:
             self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
             return self.last, len(record.pairs) > 1
         return self.last, known
+
+    def _is_setting(self, record: Record, pair: Pair) -> bool:
+        """Whether nothing has counted yet, and a count stands behind other whole numbers, as a size does: the
+        batch of `Images: 5000, Batch: 8`."""
+        may_be = self.last is None and not (record.epoch or record.is_block or record.shape[0] == pair.name)
+        return may_be and not any(value % 1 for value in record.values)
 
     def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, int]) -> Steps:
         """The steps of the first of many records of a form, as long as they do nothing but count on."""

@@ -60,6 +60,9 @@ def read(path: Path) -> list[Attempt]:
     for name, (points, _) in list(columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del columns[name]
+    if (learn := columns.get("learn")) and learn[0][-1] > learn[0][0]:
+        # CatBoost names no metric, but each of its trees fits the training data better: what rises is a score
+        log.rows.roles |= {"learn": Role.SCORE, "test": Role.VALIDATION_SCORE}
     once_an_epoch(columns, [*filter(is_judged, columns)])
     if reader.course.counter == PROGRESS:
         at_changes(columns, [*filter(is_judged, columns)])

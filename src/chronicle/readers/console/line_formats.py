@@ -376,18 +376,18 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         # 250 val 6.1234                            of the log.txt of build-nanogpt
         LineFormat("nanogpt",
             MARKS=(
-                rb"iter (?<=\biter )\d+: loss [-\dni]\S{0,30}, time ",
-                rb"step (?<=\bstep )(?:\d+: train loss [-\dni]"
+                rb"iter (?<=\biter )\d+ ?: loss [-\dni]\S{0,30} ?, time ",
+                rb"step (?<=\bstep )(?:\d+ ?: train loss [-\dni]"
                 rb"| *\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni][^\n]{1,200}(?:\bms\b|\dms\b|\btok|norm))",
                 rb"(?m)^\d+ (?:val|train) -?\d+\.\d+$|^\d+ \| loss [-\dni]\S{0,30} \| lr \d",
             ),
             line=re.compile(
-                rb"\biter \d+: |\bstep +[\d,]+(?:/[\d,]+)?(?: \||: (?:train|val))"
+                rb"\biter \d+ ?: |\bstep +[\d,]+(?:/[\d,]+)?(?: \|| ?: (?:train|val))"
                 rb"|^\d+ (?:val|hella|train|\| loss) |\bvalidation loss: |\bHellaSwag accuracy: "
             ),
             record=re.compile(
                 r"(?:\b(?:iter|step) +|^(?=\d+ \| loss ))(?P<step>\d[\d,]{0,17})(?:/[\d,]+)?"
-                r"(?::| \|)(?P<rest>.*)"
+                r"(?: ?:| \|)(?P<rest>.*)"
             ),
             fresh=re.compile(r"\bmfu (-100\.00%)?"),
             pair=re.compile(rf"(?<![\w.])([A-Za-z][\w/ .-]{{0,60}}?):? *({NUMBER}) ?(ms|%|s)?(?=\s|,|\||$)"),

@@ -228,8 +228,8 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
     # NGCF and what was made of it: the loss, and the terms that it is the sum of
     ("==[", rf"\b(train|valid|test)==\[({_FLOAT})=[^\]]*\]", r"\1 loss = \2"),
-    ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),  # CatBoost, as the next two
-    ("\ttest: ", r"\ttest: ", "\ttest loss = "),
+    ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn = "),  # CatBoost, as the next two
+    ("\ttest: ", r"\ttest: ", "\ttest = "),
     ("\tbest: ", r"\tbest: \S+ \(\d+\)", ""),
     # pycocotools, of which the first line of twelve is the one that is compared
     ("maxDets=100 ] = ", r"\bAverage Precision\s+\(AP\) @\[ IoU=0\.50:0\.95 \| area=\s+all \| .*\] = ",
@@ -396,7 +396,7 @@ _PAIR = re.compile(
     (?P<value> {_NUMBER} ) (?-i:(?P<unit>[KMB])(?=[\s,;|)]|$))?
     (?: (?:\s?/\s{{0,8}}|\ of\ )(?P<of>\d{{1,18}}) )?
     (?: [ ]?(?:(?P<duration>(?-i:ms|us|µs|s|secs?|min|h)(?![\w/]))|{_UNIT})(?!\||(?<=/s)\ \d|(?<=sec)\ \d) )?
-    (?= [\s,;|)\]}}"'>] | ={{2}} | :(?!\d) | $ | \.(?:\s|$) | \({_NUMBER}\) )
+    (?= [\s,;|)\]}}"'>] | [=*-]{{3}} | == | :(?!\d) | $ | \.(?:\s|$) | \({_NUMBER}\) )
     (?! \s+days?\b | \s\d\d:\d\d)""",
     re.VERBOSE | re.IGNORECASE,
 )
