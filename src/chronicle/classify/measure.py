@@ -12,13 +12,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from chronicle.metrics import arithmetic
 from chronicle.metrics.roles import MIN_POINTS, direction
-from chronicle.model import Floats, Role, Series, Steps
+from chronicle.model import Floats, Role, Series, Steps, cached_by_object
 
 HUBER_SCALES = 2.5  # noise scales at which the weight of a residual in a fit is limited
 MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for Gaussian noise
@@ -43,7 +42,6 @@ FIRST_RISE = 0.1  # the same within its first values, which may be those of a me
 OUTLIER_SHARE = 0.5  # of a rise must be there without its last value
 LATE_SHARE = 0.02  # of the last step: a log whose first step is later does not begin with the run
 median = arithmetic.median
-_POSITIVE = WeakKeyDictionary[Series, tuple[Floats, Floats]]()  # see `positive`
 
 
 @dataclass(frozen=True)
@@ -82,17 +80,15 @@ def finite(series: Series) -> Series:
     return series.pick(np.isfinite(series.values))
 
 
+@cached_by_object
 def positive(series: Series) -> tuple[Floats, Floats]:
-    """Steps and log values of the finite positive samples; both empty if a fiftieth is not positive. They are
-    kept as long as the series, since a dozen rules need those of the judged loss."""
-    if series not in _POSITIVE:
-        known = np.isfinite(series.values)
-        ok = known & (series.values > 0)
-        ok &= ok.sum() >= 0.98 * known.sum()
-        _POSITIVE[series] = series.steps[ok].astype(float), np.log(series.values[ok])
-        for part in _POSITIVE[series]:
-            part.flags.writeable = False
-    return _POSITIVE[series]
+    """Steps and log values of the finite positive samples; both empty if a fiftieth is not positive."""
+    known = np.isfinite(series.values)
+    ok = known & (series.values > 0)
+    ok &= ok.sum() >= 0.98 * known.sum()
+    steps, y = series.steps[ok].astype(float), np.log(series.values[ok])
+    steps.flags.writeable = y.flags.writeable = False  # all who ask share them
+    return steps, y
 
 
 def log_step(steps: Floats) -> Floats:
@@ -150,7 +146,9 @@ def fit(steps: Floats, y: Floats) -> Line | None:
         slope = float(total(weight * dx * (y - mean_y)) / total(weight * (dx * dx)))
         level = float(mean_y + slope * (centre - mean_x))
         r = y - level - slope * off
-        weight = np.minimum(1.0, HUBER_SCALES * scale(r) / np.maximum(np.abs(r), 1e-12))
+        before, weight = weight, np.minimum(1.0, HUBER_SCALES * scale(r) / np.maximum(np.abs(r), 1e-12))
+        if (weight == before).all():  # as without outliers: every further line would be the same
+            break
     noise = scale(r)
     return Line(level, slope, centre, width, n, noise, inflation(r, noise))
 

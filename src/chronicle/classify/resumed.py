@@ -86,19 +86,13 @@ def extent(loss: Series | None) -> tuple[float, float, float]:
     return first, last, (last - first) / max(len(loss) - 1, 1)
 
 
-@kept
-def gap_of(view: View, loss: Series) -> float:
-    """The median distance of the points of a loss, in steps."""
-    return step_gap(loss)
-
-
 def best_line(view: View, parent: AttemptView, loss: Series, needed: Floats) -> Iterator[Line]:
     """The line of an earlier attempt that predicts the loss at the steps ``needed`` with the least error. It
     ends at the join or a few samples later, and is fitted to stretches of several lengths, without those that
     are twice as noisy as the calmest, where something happened."""
     assert parent.loss is not None
     (steps, _), (old_steps, old), limits = positive(loss), positive(parent.loss), view.thresholds
-    gap = limits.join_gap * max(gap_of(view, loss), gap_of(view, parent.loss))
+    gap = limits.join_gap * max(step_gap(loss), step_gap(parent.loss))
     if len(old) < JOIN_SAMPLES or not old_steps[0] + gap < steps[0] <= old_steps[-1] + gap:
         return
     lines: list[Line] = []

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from chronicle.metrics.arithmetic import median
-from chronicle.model import Floats, Role, Series, Steps
+from chronicle.model import Floats, Role, Series, Steps, cached_by_object
 
 EVALUATED = (
     r"\b(val|vali|valid|validate|validating|validation|eval|evaluating|evaluation|test|testing|tst|dev"
@@ -339,6 +339,7 @@ TIME_NAMES = ("timestamp", "_timestamp", "wall_time", "datetime", "date_time", "
 FRAME_STEP_NAMES = ("step", "steps", "global_step", "_step", "iteration", "iter", "epoch")
 
 
+@cached_by_object
 def step_gap(series: Series) -> float:
     """Median distance of two logged points in steps (1 where there is nothing to measure)."""
     return median_gap(series.steps)

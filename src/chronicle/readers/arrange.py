@@ -40,7 +40,8 @@ def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -
     attempts = [_on_one_counter(log) for log in _join_writers(_latest_states(_with_episodes(attempts)))]
     attempts = sorted(attempts, key=lambda log: natural(log.name))
     in_order = all(math.isfinite(started(log)) for log in attempts)
-    return _at_their_epochs(sorted(attempts, key=started) if in_order else attempts)
+    attempts = sorted(attempts, key=started) if in_order else attempts
+    return _at_their_epochs(attempts) if len(attempts) > 1 else attempts
 
 
 def _at_their_epochs(attempts: Sequence[Attempt]) -> list[Attempt]:

@@ -16,8 +16,8 @@ from typing import Any, Protocol, cast
 
 from chronicle.errors import BadLog, LogError, contained
 from chronicle.model import Attempt
-from chronicle.readers.console import FORMATS
-from chronicle.readers.text import Head, OnDemand
+from chronicle.readers.console import FORMATS, Format, format_of
+from chronicle.readers.text import Head, Kind, OnDemand
 
 GROUP = "chronicle.readers"  # of entry points
 
@@ -70,15 +70,18 @@ READERS = cast(
         OnDemand("console.machine", "machine-log", FALLBACK=2),
     ),
 )
-_RANKS = {
-    rank: tuple(reader for reader in READERS if getattr(reader, "FALLBACK", 0) == rank)
-    for rank in {int(getattr(reader, "FALLBACK", 0)) for reader in READERS}
-}
+_SUFFIXES = frozenset(suffix for reader in READERS for suffix in reader.SUFFIXES)
+_FORMATS: dict[str, Any] = {form.NAME: form for form in FORMATS if isinstance(form, Format)}
 
 
 def all_readers() -> tuple[Reader, ...]:
     """Those of chronicle, then those of other packages."""
     return READERS + plugins()[0]
+
+
+def is_of_logs(suffix: str) -> bool:
+    """Whether a name that ends so says that the file is a log."""
+    return suffix in _SUFFIXES or any(suffix in reader.SUFFIXES for reader in plugins()[0])
 
 
 def having(name: str) -> list[Any]:
@@ -128,13 +131,24 @@ def _entry_points() -> Sequence[Any]:
     return tuple(entry_points(group=GROUP))
 
 
-def by_rank() -> list[tuple[Reader, ...]]:
-    """The readers in the order in which they are asked: by FALLBACK, those of one number together."""
-    ranks = dict(_RANKS)
-    for reader in plugins()[0]:
-        rank = int(getattr(reader, "FALLBACK", 0))
-        ranks[rank] = (*ranks.get(rank, ()), reader)
+def by_rank(head: Head) -> list[list[Reader]]:
+    """The readers of which a file may be, in the order in which they are asked: by FALLBACK, those of one
+    number together. Raises OSError."""
+    ranks = {rank: list(readers) for rank, readers in _of_kind(head.kind).items()}
+    formats = [_FORMATS[name]] if head.is_text and (name := format_of(head)) else []
+    for reader in (*formats, *plugins()[0]):
+        ranks.setdefault(int(getattr(reader, "FALLBACK", 0)), []).append(reader)
     return [ranks[number] for number in sorted(ranks)]
+
+
+@lru_cache(maxsize=1024)
+def _of_kind(kind: Kind) -> dict[int, list[Reader]]:
+    """Those of chronicle by FALLBACK, without the formats, of which a text holds a record of one at most."""
+    ranks = dict[int, list[Reader]]()
+    for reader in READERS:
+        if isinstance(reader, OnDemand) and reader.NAME not in _FORMATS and reader.may_be(kind):
+            ranks.setdefault(reader.FALLBACK, []).append(reader)
+    return ranks
 
 
 def guarded(reader: Reader) -> Reader:

@@ -54,8 +54,10 @@ class Table:
         head = Head.of(path)
         self.comments, self._begin = beginning(head.lines)
         self._given, self.names, self._builders = list(names), list(names), list[Builder]()
-        with head.opened() as file:  # of a wide table some rows at once, too
-            rows_bytes = FEWEST_ROWS * len(file.readline(BLOCK_BYTES))
+        rows_bytes = 0
+        if head.size > PART_BYTES:
+            with head.opened() as file:  # of a wide table some rows at once, too
+                rows_bytes = FEWEST_ROWS * len(file.readline(BLOCK_BYTES))
         self._part_bytes = max(PART_BYTES, rows_bytes)
         read_lines(path, "csv", self, max(BLOCK_BYTES, rows_bytes))
         every = np.arange(self.n_rows)

@@ -18,7 +18,7 @@ from chronicle.errors import LogError, UsageError, contained
 from chronicle.metrics.aliases import COMPONENTS, OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.names import names_a_loss
 from chronicle.metrics.values import natural
-from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook
+from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook, is_of_logs
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.side_files import BY_TIME, is_side_file
 from chronicle.readers.text import Head, begins_archive, plain_name, unpacked, version_of
@@ -80,7 +80,7 @@ def _claims(path: Path, *version: int) -> tuple[Reader, ...]:
 
 def _claiming(begin: Head) -> tuple[Reader, ...]:
     with contained(str(begin.path)):
-        for readers in by_rank():
+        for readers in by_rank(begin):
             if claiming := tuple(reader for reader in readers if reader.identify(begin)):
                 return claiming
     return ()
@@ -100,7 +100,7 @@ def _beginning(path: Path) -> Iterator[Head]:
 def log_like(path: Path) -> bool:
     """Whether the name of a file says that it is a log; if it cannot be read then, that is a problem."""
     suffix = os.path.splitext(plain_name(path))[1].lower()
-    return "tfevents" in path.name or any(suffix in reader.SUFFIXES for reader in all_readers())
+    return "tfevents" in path.name or is_of_logs(suffix)
 
 
 def is_log(path: Path) -> bool:
@@ -239,6 +239,7 @@ class _Scanned:
 
     folders: set[tuple[int, int]]
     n_others: int = 0
+    most_others: int = field(default_factory=lambda: int(os.environ.get(LOOK_LIMIT) or _MOST_OTHERS))
 
     @classmethod
     def around(cls, path: Path) -> _Scanned:
@@ -250,9 +251,9 @@ class _Scanned:
     def count(self, path: Path, *, wanted: bool) -> bool:
         """Takes note of a file; whether it is wanted. Raises UsageError where too many are not."""
         self.n_others += not wanted
-        if self.n_others > (most := int(os.environ.get(LOOK_LIMIT) or _MOST_OTHERS)):
+        if self.n_others > self.most_others:
             remedy = f"name the folder of the runs, or set {LOOK_LIMIT} to as many as may be passed over"
-            raise UsageError(f"{most:,} files up to {path.parent} are no logs. Remedy: {remedy}")
+            raise UsageError(f"{self.most_others:,} files up to {path.parent} are no logs. Remedy: {remedy}")
         return wanted
 
 

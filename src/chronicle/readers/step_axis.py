@@ -33,7 +33,7 @@ _LEAST_FALL_SHARE = 0.05  # of the range of the middle 80 %: by so much an amoun
 _RISES_PER_FALL = 4  # at least, of a counter that falls without beginning anew
 _RESTARTS_SHARE = 0.8  # of the epochs that begin below the end of the one before, if each counts its steps
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
-_BETWEEN_WORDS, _LEVEL = re.compile(r"[\s.\-]+"), re.compile(r"[/.]")
+_BETWEEN_WORDS = re.compile(r"[\s.\-]+")
 _NUMBER_OF = re.compile(r"(?:num|number)_of_")
 # Behind what is counted: "iteration index", `step_count`.
 ITS_NUMBER = re.compile(r"(?<=[a-z])[ _](?:index|idx|number|id)$|(?<=step|date|tion|iter)_(?:counte?r?|num)$")
@@ -61,10 +61,22 @@ def step_rank(name: str) -> int | None:
     of, _, total = name.rpartition("/")
     if total.startswith(_TOTAL_PREFIXES) and total.isidentifier() and column_key(of) in _RANK:
         name = of
-    whole, last = (ITS_NUMBER.sub("", column_key(level)) for level in (name, _LEVEL.split(name)[-1]))
+    last, below = _counted_in(name[name.rfind("/") + 1 :])
+    if not last and not below:
+        return None
+    whole = ITS_NUMBER.sub("", column_key(name))
     if whole in _RANK:
         return _RANK[whole] + (len(_RANK) if whole == _TRACKER_STEP else 0)
-    return len(_RANK) + _RANK[last] if last in _RANK and last != "epoch" else None
+    return len(_RANK) + _RANK[below] if below and below != "epoch" else None
+
+
+@lru_cache(maxsize=_CACHED_NAMES)
+def _counted_in(level: str) -> tuple[str, str]:
+    """What the last level of a name counts as a whole, and behind its last dot; "" for what counts nothing.
+    Of 100,000 columns most share theirs with others."""
+    keys = (ITS_NUMBER.sub("", column_key(part)) for part in (level, level[level.rfind(".") + 1 :]))
+    whole, below = (key if key in _RANK else "" for key in keys)
+    return whole, below
 
 
 def counts_steps(name: str) -> bool:

@@ -29,6 +29,7 @@ _MOST_ZEROS = 1 << 26  # bytes at the start of a file that are skipped
 _CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])  # that no text has; 27 begins a colour
 _BLANKS = codecs.BOM_UTF8 + b" \t\n\r\v\f\0"
 _MOST_CONTROLS = 0.01  # of a text
+Kind = tuple[bool, bool, bytes, bytes]  # has it zeros, is it text, its first byte but blanks, its first two
 # The suffixes of documents and programs, which may quote a log.
 _OF_WORDS = re.compile(
     r"\.(md|rst|py[ix]?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|html?|xml|svg|[jt]sx?|css|cc?|hh?|[ch](pp|xx)|cuh?|go|rs"
@@ -66,6 +67,11 @@ class Head:
     def opens(self) -> bytes:
         """The first byte that is no blank and no byte order mark; b"" where it is not known."""
         return b"" if _is_utf16(self.start) else self.start.lstrip(_BLANKS)[:1]
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What is known of it before any reader looks."""
+        return b"\0" in self.start, self.is_text, self.opens, self.start[:2]
 
     @property
     def is_of_words(self) -> bool:
@@ -284,12 +290,15 @@ class OnDemand:
     binary: bool = False
     opens: bytes = b""
 
-    def identify(self, head: Head) -> bool:
+    def may_be(self, kind: Kind) -> bool:
+        """Whether a file of this kind may be of the reader."""
+        has_zeros, is_text, opens, first_two = kind
         if self.starts:
-            possible = head.start.startswith(self.starts)
-        else:
-            possible = b"\0" in head.start if self.binary else head.is_text
-            possible = possible and (not self.opens or head.opens in self.opens)
+            return first_two.startswith(self.starts[:2])
+        return (has_zeros if self.binary else is_text) and (not self.opens or opens in self.opens)
+
+    def identify(self, head: Head) -> bool:
+        possible = self.may_be(head.kind) and head.start.startswith(self.starts)
         return possible and bool(self._module.identify(head))
 
     def read(self, path: Path) -> list[Attempt]:

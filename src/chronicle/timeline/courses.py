@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +17,8 @@ from chronicle.errors import UsageError
 from chronicle.metrics.aliases import step_gap
 from chronicle.metrics.roles import AnySeries, shown_metric
 from chronicle.metrics.values import natural
-from chronicle.model import Attempt, Role, Series, Timeline
+from chronicle.model import Attempt, Role, Series, Timeline, cached_by_object
 
-K = TypeVar("K")
-T = TypeVar("T")
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 PART = re.compile(r"#\d+$")  # at the end of the name of one of several attempts in a log, see `split`
@@ -90,20 +87,7 @@ def is_counter(series: Series) -> bool:
     return bool(begins and (values == np.floor(values)).all() and (values[1:] > values[:-1]).all())
 
 
-def _cached(ask: Callable[[K], T]) -> Callable[[K], T]:
-    """Caches a function of a log for as long as the log exists: for a wide table each call is slow."""
-    known = WeakKeyDictionary[K, T]()
-
-    @wraps(ask)
-    def asked(log: K) -> T:
-        if log not in known:
-            known[log] = ask(log)
-        return known[log]
-
-    return asked
-
-
-@_cached
+@cached_by_object
 def wall_clock(attempt: Attempt) -> tuple[float, float]:
     """First and last time of any series [Unix s]; NaN without times."""
     if not (times := [t for s in distinct_in(attempt) if len(t := s.times[np.isfinite(s.times)])]):
@@ -111,7 +95,7 @@ def wall_clock(attempt: Attempt) -> tuple[float, float]:
     return min(float(t.min()) for t in times), max(float(t.max()) for t in times)
 
 
-@_cached
+@cached_by_object
 def clock(attempt: Attempt) -> Series | None:
     """The series whose steps and times stand for the attempt: the judged loss, else the longest series."""
     if not (filled := [s for s in attempt.series.values() if len(s)]):
@@ -187,7 +171,7 @@ def one_of_each(series: Collection[AnySeries]) -> Collection[AnySeries]:
     return {(id(s.steps), id(s.times), id(getattr(s, "live", None))): s for s in series}.values()
 
 
-@_cached
+@cached_by_object
 def distinct_in(log: Attempt | Timeline) -> Collection[Any]:
     """The distinct series of an attempt, or tracks of a run."""
     return one_of_each(log.series.values())

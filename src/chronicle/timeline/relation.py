@@ -65,9 +65,9 @@ def first_rows(steps: NDArray[np.int64]) -> Index:
 
 def at_common_steps(a: Series, b: Series) -> tuple[Series, Series]:
     """Both series (sorted by step) at the steps that both have, with the first row of each step."""
-    if not len(a) or not len(b):
+    either_empty = not len(a) or not len(b)
+    if either_empty or (first := max(a.steps[0], b.steps[0])) > (last := min(a.steps[-1], b.steps[-1])):
         return a.pick(slice(0)), b.pick(slice(0))
-    first, last = max(a.steps[0], b.steps[0]), min(a.steps[-1], b.steps[-1])
     rows = [(np.searchsorted(s.steps, first), np.searchsorted(s.steps, last, "right")) for s in (a, b)]
     a, b = a.pick(slice(*rows[0])), b.pick(slice(*rows[1]))
     i = first_rows(a.steps)

@@ -233,7 +233,8 @@ class Detector:
 
 def _blank(shape: tuple[int, ...]) -> list[Any]:
     """Zeros as lists, made in half the time of an array that is turned into lists."""
-    return [_blank(shape[1:]) for _ in range(shape[0])] if shape[1:] else [0.0] * shape[0]
+    n_rows, *n_columns = shape
+    return [[0.0] * n_columns[0] for _ in range(n_rows)] if n_columns else [0.0] * n_rows
 
 
 def event(row: Any) -> Event:
