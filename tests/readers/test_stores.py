@@ -118,6 +118,11 @@ def test_a_workspace_gives_each_run_of_a_store(tmp_path: Path) -> None:
     assert workspace
     trials = list(spread(workspace.runs()))
     assert [(run.only, run.config.project) for run in trials] == [("x", "p"), ("y", "p")]
+    (folder / "label.json").write_text('{"id": "p"}\n')
+    (folder / "README.md").write_text("A sweep of two.\n")
+    (folder / "code").mkdir()
+    (folder / "code" / "train.py").write_text("print(1)\n")
+    assert [run.only for run in spread(workspace.runs())] == ["x", "y"]
     csv_log(folder / "extra.csv", LOSS)
     assert [run.run_id for run in spread(workspace.runs())][-1] == "sweep"
     assert expand([tmp_path])[-1].logs == (folder / "extra.csv",)

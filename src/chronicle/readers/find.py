@@ -170,6 +170,13 @@ def foreign_logs(reader: Reader, folder: Path) -> Iterator[Path]:
             yield from scan(entry, is_log).all_logs() if entry.is_dir() else filter(is_log, [entry])
 
 
+def is_found(path: Path) -> bool:
+    """Whether something in a folder is a log, or holds one, and is not passed over."""
+    if path.name in _PASSED_OVER or path.name.startswith("."):
+        return False
+    return is_log(path) or (path.is_dir() and any(scan(path, is_log).all_logs()))
+
+
 def runs_of_store(path: Path, prefix: str = "") -> list[RunSource]:
     """The runs of a file that holds several, `prefix/<file>/<run>`; [] for any other."""
     try:
