@@ -190,6 +190,17 @@ def test_a_calm_run_has_no_empty_sections() -> None:
     assert "ch-say" not in page and "ch-aside" not in page
 
 
+def test_a_doubt_is_told_once_and_what_to_write_is_code() -> None:
+    doubt = 'a.log#1 and a.log#2 end at the same step. `relation = "attempts"` makes them one training.'
+    coded = "a.log&#35;1 and a.log&#35;2 end at the same step. <code>relation = &#34;attempts&#34;</code> makes them one training."
+    page = page_of(healthy(warnings=(doubt, "a.log: the last record is cut"), story=(doubt,)))
+    assert f"<p>{coded}</p>" in section(page, "What happened") and page.count("one training.") == 1
+    assert "<li>a.log: the last record is cut</li>" in section(page, "What the logs leave open")
+    page = page_of(healthy(warnings=(doubt,), story=(doubt,)))
+    assert "What the logs leave open" not in page
+    assert f"<li>{coded}</li>" in section(page_of(healthy(warnings=(doubt,))), "What the logs leave open")
+
+
 def test_findings_keep_their_numbers_and_the_gravest_comes_first() -> None:
     both = replace(rollback().diagnosis, findings=(replace(DIP, criteria=SPIKE.criteria), SPIKE))
     why = section(page_of(replace(rollback(), diagnosis=both)), "Evidence")
