@@ -348,6 +348,9 @@ nll: loss, kl: other
 elbo: other, kl_loss: loss
 loss: loss, best_loss: other, loss_std: other, best_val_loss: other
 train_loss: loss, train_loss_std: other, val_loss: validation-loss
+Averaged Test AUC: validation-score, Std Test AUC: other, Averaged Test Accurancy: validation-score
+acc: score, acc_std: other, std_acc: other, std_f1: score
+std_acc: score, adv_acc: score
 Training Loss: loss, Validation Loss: validation-loss
 训练损失: loss, 验证损失: validation-loss, 准确率: score
 Trainingsverlust: loss, Validierungsverlust: validation-loss, Genauigkeit: score

@@ -43,7 +43,8 @@ AN_ERROR = (
     rf"|^({_OF} )*l( (?!r$)[a-z]+){{0,2}}$|^learn$"
 )
 _STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
-_SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
+SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
+MEANS = ("mean", "avg", "average", "averaged")
 _A_WIN = r"win ?(rate|ratio|share|pct|percent|random)"  # of games, also of those against chance
 A_WIN = rf"\b{_A_WIN}\b"
 REWARDED = (
@@ -54,7 +55,7 @@ REWARDED = (
 _OTHER_KL = r"approx|old|update|coeff?\w*|beta|target|penalty|rewards?|early|max|min|std|var"
 FROM_REFERENCE = rf"^(?!.*\b({_OTHER_KL})\b).*\bkl\b"
 A_SCORE = (
-    r"\b(b?acc|accuracy|accuracies|bleu|chrf|rouge\w*|meteor|cider|wer|cer|eer"
+    r"\b(b?acc|accuracy|accurancy|accuracies|bleu|chrf|rouge\w*|meteor|cider|wer|cer|eer"
     r"|f1(?! (ppl|perplexity))|f\d? ?scores?|auc|auroc"  # not of the first factor of a word
     r"|au ?prc?|m?ap ?\d*|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision|recall"
     r"|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|return|fitness|ep ret|top ?\d|hellaswag"
@@ -184,11 +185,11 @@ ALIASES: tuple[Alias, ...] = (
         r"|\blog ?sum ?exp\b|\blse\b|(?<!pair )\blogits?\b(?! (scale|bias))",
         "z_loss, log Z, logsumexp, logits_mean, max_logit"),
     Alias(Role.POLICY_ENTROPY,
-        rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(loss|coeff?\w*|weight|bonus|cross|target|relative|router|gat\w+|moe"
+        rf"^(?!.*({EVALUATED}|{SPREADS}|\b(loss|coeff?\w*|weight|bonus|cross|target|relative|router|gat\w+|moe"
         r"|experts?|max|min|attn|attention|data\w*|cluster|codebook)\b)).*\bentropy( (mean|avg|average))?$",
         "entropy, policy/entropy, actor/entropy, policy/entropy_avg, objective/entropy, losses/entropy"),
     Alias(Role.ANSWER_LENGTH,
-        rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(max|min|clip\w*|penalty|rewards?|terminated|prompts?)\b))"
+        rf"^(?!.*({EVALUATED}|{SPREADS}|\b(max|min|clip\w*|penalty|rewards?|terminated|prompts?)\b))"
         r".*\b(response|completion|answer|generation)s?( \w+)? (length|len)s?( (mean|avg|average))?$",
         "completions/mean_length, completion_length, response_length, response_length/mean"),
     Alias(Role.POLICY_KL,
@@ -198,7 +199,7 @@ ALIASES: tuple[Alias, ...] = (
         r"\bgrad(ient)?s?\b.*\bclip\w*\b.*\b(frac|fraction|share|rate|percent\w*|pct)\b|^clip$",
         "grad_clip_fraction, train/grad_clip_frac, gradients/clip_rate, clip"),
     Alias(Role.EXPERT_LOAD,
-        rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(loss|losses|balancing|entropy|bias|min|dropped)\b))"
+        rf"^(?!.*({EVALUATED}|{SPREADS}|\b(loss|losses|balancing|entropy|bias|min|dropped)\b))"
         r"(.*\bexperts? ?\d+\b.*\b(load|utili[sz]ation|usage|tokens|counts?|fraction|frac|share)\b"
         r"|.*\b(load|utili[sz]ation|usage|tokens|counts?|fraction|frac|share)\b.*\bexperts? ?\d+\b"
         r"|.*\b(load imbalance|max ?vio|max violation)\b|.*\bexperts?\b.*\b(load|utili[sz]ation) max\b)",
@@ -259,7 +260,7 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.VALIDATION_SCORE, EVALUATED + ".*" + A_SCORE + "|" + A_SCORE + ".*" + EVALUATED
         + r"|^va? acc(uracy)?$",
         "val_accuracy, eval/bleu, test_acc, validation/wer, VAcc"),
-    Alias(Role.OTHER, rf"^(?=.*{REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
+    Alias(Role.OTHER, rf"^(?=.*{REWARDED}).*{SPREADS}", "reward_std, rollout/return_std"),
     Alias(Role.OBJECTIVE,
         rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+|counts?|market|portfolio|stock)\b)"
         rf".*{REWARDED}",

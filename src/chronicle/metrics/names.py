@@ -151,6 +151,15 @@ def is_extreme(metric: str) -> bool:
     return bool({"max", "min", "best", "worst", "highest", "lowest"} & set(plain(metric).split()))
 
 
+def is_spread(metric: str, logged: Collection[str]) -> bool:
+    """Whether a metric is the spread of values whose mean is among those that are ``logged`` (plain names):
+    `Std Test AUC` beside `Averaged Test AUC`. Alone, `std_acc` may be the standard accuracy."""
+    name, spread = plain(metric), _compiled(aliases.SPREADS)
+    if spread.search(name) is None:
+        return False
+    return any(" ".join(spread.sub(mean, name).split()) in logged for mean in ("", *aliases.MEANS))
+
+
 def is_total(name: str) -> bool:
     """Whether a name says only that it is the whole of something."""
     return plain(name) in ("total", "tot")

@@ -119,6 +119,7 @@ def by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dic
     won = {name: name.replace("losses", "wins").replace("loss rate", "win rate") for name in logged}
     of_games = {name for name in logged if won[name] != name and won[name] in logged}  # `losses`: lost games
     roles = {n: Role.OTHER if plain(n) in of_games else role_of(n) for n in stands_for.values()}
+    roles |= _spreads(roles, known)
     if Role.GRAD_NORM not in roles.values():
         bare = (n for n in _named(roles, Role.OTHER, but=known) if plain(n) in ("grad", "grads", "gradient"))
         roles |= dict.fromkeys(bare, Role.GRAD_NORM)
@@ -136,6 +137,13 @@ def _matches(pattern: str, metric: str) -> bool:
 
 def _named(roles: Roles, *wanted: Role, but: Collection[str] = ()) -> list[str]:
     return [name for name, role in roles.items() if role in wanted and name not in but]
+
+
+def _spreads(roles: Roles, given: Roles) -> dict[str, Role]:
+    """Leaves out scores that are the spreads of others."""
+    logged = set(map(plain, roles))
+    spreads = (name for name in _named(roles, *SCORES, but=given) if names.is_spread(name, logged))
+    return dict.fromkeys(spreads, Role.OTHER)
 
 
 def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
