@@ -81,6 +81,15 @@ def test_what_happens_again_is_a_habit_of_the_run(pauses_s: dict[int, float], ha
     assert [f.start_step for f in findings(curve.run(), "hang")] == hang_steps
 
 
+@pytest.mark.parametrize(("epoch_ends", "hangs"), [([700], False), ([700, 1400], True), ([900], True)])
+def test_the_only_epoch_that_ends_may_be_evaluated_for_long(epoch_ends: list[int], hangs: bool) -> None:
+    curve, at = Curve(5), np.arange(2000)
+    logged = {"loss": (Role.LOSS, curve.loss), "epoch": (Role.EPOCH, 1.0 + np.searchsorted(epoch_ends, at))}
+    times = at * 6.0 + 5200.0 * (at > 700)
+    series = {name: Series(name, role, at, values, times) for name, (role, values) in logged.items()}
+    assert ("hang" in classify(stitch([Attempt("a", ("a",), series)])).patterns) is hangs
+
+
 @pytest.mark.parametrize(("pause_s", "is_found"), [(12.0, True), (9.0, False), (4.0, False)])
 def test_a_pause_that_took_longer_than_all_the_rest_of_a_short_run(pause_s: float, is_found: bool) -> None:
     curve = Curve(5)

@@ -12,8 +12,8 @@ hang
     Sees: a run that stopped for a while and went on.
     Rule: between two logged points pass 20 times the usual time and five minutes (or, in a short run, ten
     seconds and more than all the rest took), and at most one other pause of the run is a tenth as long:
-    evaluations and checkpoints come again and again, and perhaps once in each process. The first 8 points of
-    an attempt are its start-up, and tell no hang.
+    evaluations and checkpoints come again and again, and perhaps once in each process, or after the only
+    epoch of which the log holds the end. The first 8 points of an attempt are its start-up, and tell no hang.
     Blind to: a hang that ends the attempt, which looks like any other end; and tables without a counter in
     which nothing is judged, whose rows may be any data.
     False alarm: one long evaluation.
@@ -137,6 +137,8 @@ def standstill(
         again = len(places) == 2 and abs(places[1] - 2 * places[0]) <= steps[i]
         if len(places) > 2 or again or gaps[i] < limits.hang_times * usual * steps[i] / median(steps[ok]):
             continue
+        if ends_only_epoch(attempt, *series.steps[i : i + 2].tolist()):
+            continue
         others = pauses_elsewhere(view, attempt, series, SAME_PAUSE_SHARE * gaps[i])
         if len(places) + others > 2:
             continue
@@ -149,6 +151,15 @@ def standstill(
         at = At(attempt, series, series.steps[i], series.steps[i + 1], series.steps[i + 1])
         slow = ("throughput-drop", "the steps after it were slow as well")
         yield finding("hang", at, checks, 0.5, 0.8 if unit_s else 0.5, slow)
+
+
+def ends_only_epoch(attempt: AttemptView, last: int, first: int) -> bool:
+    """Whether one epoch ends at a step and the next one begins at another, and none ends elsewhere."""
+    for epochs in attempt.by_role(Role.EPOCH):
+        ends = np.flatnonzero(np.diff(np.ceil(epochs.values)) > 0)
+        if len(ends) == 1 and epochs.steps[ends[0] : ends[0] + 2].tolist() == [last, first]:
+            return True
+    return False
 
 
 def pauses_elsewhere(view: View, attempt: AttemptView, series: Series, least: float) -> int:
