@@ -21,7 +21,7 @@ from chronicle.metrics.values import natural
 from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook, is_of_logs
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.side_files import BY_TIME, is_side_file
-from chronicle.readers.text import Head, begins_archive, plain_name, unpacked, version_of
+from chronicle.readers.text import Head, OnDemand, begins_archive, plain_name, unpacked, version_of
 
 # Files in the folder of a run that are no logs, though a reader might take them for one.
 NOT_LOGS = frozenset(
@@ -51,6 +51,9 @@ _COMMON_WORDS = WRITERS | {
     *("measurements", "trainer", "loss", "losses", "epoch", "output", "scalars", "dmesg", "kern", "kernel"),
     *("syslog", "journal", "slurm", "job", "stdout", "stderr", "monitor"),
 }
+# In every name by which a tracker's client tells its launches: their time, number or hash. To ask the readers
+# of all clients about other names takes as long as reading a small log.
+_OF_CLIENTS = re.compile(r"\d{8}|[0-9a-f]{32}|run__")
 _RANKS = re.compile(r"^(?:\d+\.)+")  # of the processes that write beside each other: 0.monitor.csv
 
 # What a text has to be named for it to be missed where it is not read.
@@ -201,9 +204,11 @@ def _stores(path: Path) -> list[Reader]:
 
 def run_key(path: Path) -> str:
     """What logs side by side have in common that are attempts of one run; "" for a log that tells nothing."""
+    named = any(map(_OF_CLIENTS.search, (path.name, path.parent.name)))
+    readers = (reader for reader in having("run_key") if named or not isinstance(reader, OnDemand))
     try:
         with contained(str(path)):
-            return next((key for reader in having("run_key") if (key := reader.run_key(path))), "")
+            return next((key for reader in readers if (key := reader.run_key(path))), "")
     except (LogError, OSError):
         return ""
 

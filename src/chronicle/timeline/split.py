@@ -105,7 +105,7 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
 
 def _in_order(attempt: Attempt, order: Callable[[Series], Series]) -> Attempt:
     """The attempt with all its series sorted by ``order``, if the step goes back in any of them."""
-    if not any(len(steps_back(s.steps)) for s in distinct_in(attempt)):
+    if not any((s.steps[1:] < s.steps[:-1]).any() for s in distinct_in(attempt)):
         return attempt
     return replace(attempt, series={m: order(s) for m, s in attempt.series.items()})
 
