@@ -44,7 +44,8 @@ NAMES = {
         test/Quantile:alpha=0.5, evaluating loss, testing_loss,
         Validation Phase Loss, 验证损失, Validierungsverlust""",
     Role.GRAD_NORM: "grad_norm, grad-norm, grad norm, gnorm, norm, train/grad_norm, hidden_gradient_norm",
-    Role.LEARNING_RATE: "lr, learning_rate, train/learning_rate, lr/pg0, lr-AdamW, current_lr, metadata.lr",
+    Role.LEARNING_RATE: """lr, learning_rate, train/learning_rate, lr/pg0, lr-AdamW, current_lr, metadata.lr,
+        learning_rates, lrs""",
     Role.THROUGHPUT: """throughput, throughput_tokens, tokens_per_sec, tok/sec, tokens/sec, tokens /
         sec, samples per second, CurrSamplesPerSec, wps, train_samples_per_second, TFLOPs, It/sec,
         iter/sec, TFLOPs per gpu (estimated), throughput per GPU (TFLOP/s/GPU), mfu, charts/SPS""",
@@ -652,10 +653,11 @@ def test_a_score_of_both_is_judged_before_precision_and_recall() -> None:
 
 
 def test_what_is_told_as_it_is_is_judged_before_its_running_mean() -> None:
-    for pair in (("Avg Reward", "Total Reward"), ("reward", "mean_reward"), ("ema_loss", "training_loss")):
+    pairs = ("Avg Reward", "Total Reward"), ("reward", "mean_reward"), ("ema_loss", "training_loss")
+    for pair in (*pairs, ("min_fitness", "max_fitness")):  # nor the worst of a generation before the best
         some = judged(assign(log(*pair)).values(), fewest=1)
         assert some is not None
-        assert some.metric in ("Total Reward", "reward", "training_loss")
+        assert some.metric in ("Total Reward", "reward", "training_loss", "max_fitness")
 
 
 def test_a_score_is_judged_where_nothing_else_is() -> None:
@@ -779,6 +781,12 @@ def test_a_negative_log_probability_goes_before_an_error_that_is_told_less_often
         "logprob": "loss",
         "Train error": "other",
     }
+
+
+def test_whole_numbers_called_l_are_games_or_lengths() -> None:
+    for name, role in {"l": "loss", "eval_l": "validation-loss"}.items():
+        assert roles(table(**{name: [21.0, 18.0, 20.0]})) == {name: "other"}
+        assert roles(table(**{name: [2.1, 1.8, 2.0]})) == {name: role}
 
 
 def test_what_is_told_once_says_nothing_of_the_others() -> None:

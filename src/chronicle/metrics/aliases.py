@@ -109,8 +109,10 @@ DISTANCES = word_set("""
     l1 l2 mse mae rec recon reconstruction mel stft cycle cyc pix pixel perceptual vgg lpips feat feature
     content wave waveform mag magnitude spec spectral
 """)
-# What is of a window of rows, or of one side of what is judged.
-SECOND_CHOICE = word_set("precision recall avg average mean running moving smoothed ema cumulative")
+# What is of a window of rows, of one side of what is judged, or of the worst of several.
+SECOND_CHOICE = word_set("""
+    precision recall avg average mean running moving smoothed ema cumulative min lowest worst
+""")
 # What only steers a model beside what it learns, and stands for its loss last of all.
 STEERING = word_set("entropy lb load balance balancing aux auxiliary router gate gating")
 # Who plays in an adversarial training. The loss of an opponent rises where the other one learns.
@@ -227,7 +229,7 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.OTHER, r"^(timing|timers?|time|profiling)\b.*\b(rewards?|scores?)\b"
         r"|\b(rewards?|scores?) (fn |func |function |model )?(time|duration|latency)\b",
         "timing_s/reward, time/reward_fn, reward_time"),
-    Alias(Role.LEARNING_RATE, r"\b(l ?r\d*|learning rate)\b",
+    Alias(Role.LEARNING_RATE, r"\b(l ?r\d*|lrs|learning rates?)\b",
         "lr, learning_rate, train/learning_rate, lr/pg0, x/lr0, lr-AdamW, current_lr, L.r."),
     Alias(Role.STEP_TIME, r"\b(step|iteration|iter|batch) (time|timing|duration|cost|avg)\b"
         r"|\btime (per step|(per )?(iteration|iter|batch))\b|\btiming (s|ms) step$"
@@ -316,9 +318,10 @@ def in_english(text: str) -> str:
 
 # Names of the step column of a table by rank, with what they count; compared without case, blanks and dots.
 _COUNTED = {
-    "step": "global_step global_steps update_step optimizer_step num_updates n_updates current_steps"
-    " train_step training_step step steps time/total_timesteps iteration iterations training_iteration iter"
-    " numiters update updates _step total_timesteps timesteps_total timesteps timestep timestepssofar",
+    "step": "global_step global_steps global_iter global_iteration update_step optimizer_step num_updates"
+    " n_updates current_steps train_step training_step step steps time/total_timesteps iteration iterations"
+    " training_iteration iter numiters update updates _step total_timesteps timesteps_total timesteps timestep"
+    " timestepssofar",
     "sample": "samples_count consumed_samples samples_trained_on samples",
     "token": "consumed_tokens tokens_seen tokens",
     "epoch": "epoch",

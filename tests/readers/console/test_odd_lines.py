@@ -214,3 +214,12 @@ def test_names_that_are_losses_beside_each_other_alone_are_read(tmp_path: Path) 
     lines = [f"Epoch [{i}/40] Recon: {1 / i:.3f} | KL: {40 / i:.2f} (w=0.1)\n" for i in range(1, 21)]
     attempt = read(tmp_path, "".join(lines))
     assert points(attempt, "Recon")[:2] == [(1, 1.0), (2, 0.5)]
+
+
+def test_notes_in_the_last_column_of_a_table_are_of_no_word_or_of_several(tmp_path: Path) -> None:
+    notes = {3: "100% vs random", 5: "restarted", 6: "12 new games"}
+    lines = ["Self-play — training history\n\n", "Iter  W    Time     Loss    Notes\n", "----  ---  ----\n"]
+    lines += [f"{i:4d}  {90 + i}  {i / 2}s  {3 - i / 8:.4f}  {notes.get(i, '')}\n" for i in range(1, 13)]
+    attempt = read(tmp_path, "".join(lines), "history.txt")
+    assert points(attempt, "Loss") == [(i, 3 - i / 8) for i in range(1, 13)]
+    assert points(attempt, "W")[-1] == (12, 102.0)

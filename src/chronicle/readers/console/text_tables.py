@@ -33,6 +33,7 @@ _OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
 _VOWPAL_WABBIT = ["loss", "last", "counter", "weight", "label", "predict", "features"]
 _OF_VOWPAL_WABBIT = ("average loss", "loss since last", "samples", "example weight", *_VOWPAL_WABBIT[4:])
 _MOST_COLUMNS = 64
+_NOTES = {"note", "notes", "comment", "comments", "remarks"}  # the last column, of no word or of several
 # The results of an evaluation by detectron2: `copypaste: AP,AP50` above `copypaste: 21.5,41.3`.
 _TO_COPY = re.compile(r"\bcopypaste: (?:(?P<task>Task: .*)|(?P<cells>.*,.*))")
 
@@ -103,6 +104,7 @@ class Table:
             return in_groups[1]
         if names := header(text):
             words = tuple(text.split())
+            names = names[:-1] if names[-1].lower() in _NOTES and len(names) > 2 else names
             self._header = Header(names, words if len(words) > len(names) else names)
             return []
         if (row := self._row_of_phases(text)) is not None or not self._header.names:
@@ -134,6 +136,8 @@ class Table:
             cells = _BORDERS.sub(" ", text).split()
         cells = cells if len(cells) <= len(names) else _BLANK_BEFORE_UNIT.sub("", text).split()
         cells = cells[len(cells) > len(names) and cells[0] == "#" :]
+        if self._header.words[-1:] and self._header.words[-1].lower() in _NOTES:
+            cells = cells[: len(names)]
         if names == _OF_DEEPXDE and len(cells) > len(names):
             self._header = Header(_names_of_deepxde(cells))
         elif len(cells) == len(words) and not _BORDERS.search(text):
