@@ -63,6 +63,14 @@ def test_epochs_that_only_an_evaluation_at_their_ends_tells(seed: int) -> None:
     assert kept(samples(seed), val=evaluation) == STEPS.tolist()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_epochs_of_one_length_that_nothing_tells(seed: int) -> None:
+    """Single samples are left alone, also where each epoch begins higher, as after a restart of the rate."""
+    assert kept(means(samples(seed), EPOCH)) == ENDS.tolist()
+    assert kept(samples(seed)) == STEPS.tolist()
+    assert kept(samples(seed, 0.02) * (1 + np.exp(-(STEPS % BATCHES) / 10))) == STEPS.tolist()
+
+
 @pytest.mark.parametrize("every", [5, 10])
 def test_a_mean_that_is_printed_now_and_then(every: int) -> None:
     values, some = means(samples(1), EPOCH), slice(every - 1, None, every)

@@ -22,7 +22,7 @@ from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import MIN_POINTS, SCORES, judged, judged_loss
-from chronicle.model import Attempt, Join, Role, Series, Steps, Timeline
+from chronicle.model import Attempt, Floats, Join, Role, Series, Steps, Timeline
 from chronicle.timeline.courses import distinct_in
 
 T = TypeVar("T")
@@ -39,6 +39,11 @@ _MEAN_SAMPLES = 32  # the fewest of a mean since the start
 _MEAN_ERRORS = 4.0  # standard errors of that exponent, below which it is not that of samples
 _LOG_NOISE_SPREAD = 1.11  # [log units] standard deviation of the log of Gaussian magnitudes
 _RESET_TIMES = 3.0  # the last moves of a tooth: so far is the next tooth away
+# Of teeth that nothing tells: how many at least; what share of them begins farther away than an eighth of
+# their length, in usual moves (a mean of n samples moves by an n-th of what one does); and how much more the
+# samples may differ late in a tooth than early, and from one tooth to the next.
+_FEWEST_UNTOLD, _MOST_RESETS, _RESET_SHARE, _AS_UNLIKE, _GOES_ON = 4, 0.75, 1 / 8, 2.0, 1.0
+_MOST_PLACES = 4096  # at which the second tooth may begin
 _WHOLE_SHARE = 0.9  # of the usual length: a last tooth as long has settled
 
 
@@ -263,8 +268,8 @@ def _between_rows(speed: Series) -> Series:
 def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Iterator[NDArray[np.intp]]:
     """Indices at which teeth may begin, the first sample among them, one array for each possibility: where a
     repeated step grows; where the epoch changes, which may be logged at its end or start; or, without either,
-    behind each point of a series with steps of its own (``own_steps``), such as evaluations, if rare
-    enough."""
+    behind each point of a series with steps of its own (``own_steps``), such as evaluations, if rare enough,
+    and at all multiples of a place, if means of equally unlike samples begin there."""
     steps = series.steps
     if np.count_nonzero(np.diff(steps)) < 0.5 * len(steps):
         yield np.append(0, np.flatnonzero(np.diff(steps)) + 1)
@@ -278,6 +283,28 @@ def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) ->
         for ends in (ends for ends in own_steps if len(ends) * _TOOTH_SAMPLES <= len(steps)):
             rows = np.searchsorted(steps, ends, "right")
             yield np.unique(np.append(0, rows[rows < len(steps)]))
+        yield from (np.arange(0, len(steps), place) for place in _untold(series.values))
+
+
+@np.errstate(invalid="ignore", over="ignore")  # logged values may be as large as floats get
+def _untold(values: Floats) -> list[int]:
+    """Lengths that the teeth of a mean may have which nothing tells: most begin far away, but the samples of
+    which it is the mean go on as before, and are as unlike each other late in a tooth as early."""
+    moves = np.abs(np.diff(values, prepend=np.nan))
+    places = np.arange(_TOOTH_SAMPLES, len(values) // _FEWEST_UNTOLD + 1)
+    far = np.maximum(places * _RESET_SHARE, _RESET_TIMES) * median(moves[np.isfinite(moves)])
+    likely, lengths = np.flatnonzero(moves[places] > far)[:_MOST_PLACES], list[int]()
+    for place, least in zip(places[likely].tolist(), far[likely].tolist(), strict=True):
+        if np.mean(moves[place::place] > least) >= _MOST_RESETS:
+            sums = values[: len(values) // place * place].reshape(-1, place) * np.arange(1, place + 1)
+            samples, quarter = np.diff(sums, prepend=0.0, axis=1), max(place // 4, 2)
+            first, last = samples[:, :quarter], samples[:, -quarter:]
+            early, late = (median(np.abs(np.diff(part, axis=1)).ravel()) for part in (first, last))
+            ends, begins = np.median(last[:-1], axis=1), np.median(first[1:], axis=1)
+            goes_on = median(np.abs(begins - ends)) <= _GOES_ON * min(early, late)
+            if goes_on and 0 < max(early, late) <= _AS_UNLIKE * min(early, late):
+                lengths.append(place)
+    return lengths
 
 
 def _is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:

@@ -320,8 +320,8 @@ def in_english(text: str) -> str:
 _COUNTED = {
     "step": "global_step global_steps global_iter global_iteration update_step optimizer_step num_updates"
     " n_updates current_steps train_step training_step step steps time/total_timesteps iteration iterations"
-    " training_iteration iter numiters update updates _step total_timesteps timesteps_total timesteps timestep"
-    " timestepssofar",
+    " training_iteration iter numiters update updates _step total_timesteps timesteps_total timesteps"
+    " timestep timestepssofar",
     "sample": "samples_count consumed_samples samples_trained_on samples",
     "token": "consumed_tokens tokens_seen tokens",
     "epoch": "epoch",
