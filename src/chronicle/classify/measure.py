@@ -321,6 +321,8 @@ def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
     count, course = min(BLOCKS, len(v) // 3), trend(v)
     size = (len(v) // count) ** 0.5
     within = max(MEDIAN_ERROR * difference_noise(v) / size, 1e-9 * float(np.abs(v).max()))
+    if len(v) < OBJECTIVE_POINTS:  # of which a robust scale may see too few of the large ones
+        within = max(within, MEDIAN_ERROR * float(np.std(np.diff(v))) / (2**0.5 * size))
     if not median(np.abs(np.diff(v))):  # most values repeat, so medians do not know what the others may do
         within = max(within, MEDIAN_ERROR * float(np.std(v)) / size)
     # neighbours within a block may be alike: the levels of its quarters tell how much levels differ
