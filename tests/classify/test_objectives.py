@@ -228,6 +228,6 @@ def test_an_agent_that_forgets_and_learns_again_had_a_slump(depth: float, patter
 
 def test_of_few_rewards_some_large_ones_are_no_level_that_was_lost() -> None:
     """Episodes that last until something fails: most are short, and a few of them go on for long."""
-    rewards = [84, 74, 164, 124, 130, 157, 194, 57, 57, 57, 46, 69, 84, 97, 718, 350, 718, 604, 62, 89, 326, 260]
-    rewards += [67, 189, 303, 305, 407, 360, 128, 77, 161, 171, 703, 41]
+    rewards = [84, 74, 164, 124, 130, 157, 194, 57, 57, 57, 46, 69, 84, 97, 718, 350, 718, 604, 62, 89]
+    rewards += [326, 260, 67, 189, 303, 305, 407, 360, 128, 77, 161, 171, 703, 41]
     assert "divergence-no-spike" not in classify({"reward": np.array(rewards, float)}).patterns

@@ -41,6 +41,16 @@ def test_step_time_alone_tells_it_as_well() -> None:
     assert finding.metric == "step_time" and finding.end_step is None
 
 
+@pytest.mark.parametrize(("slow_s", "is_found"), [(0.0041, False), (0.0049, True)])
+def test_seconds_that_only_rounding_moves_are_no_drop(slow_s: float, is_found: bool) -> None:
+    curve, at = Curve(5), np.arange(2000)
+    seconds = np.round(np.where(at < 1000, 0.0032, slow_s), 3)
+    series = {"loss": Series("loss", Role.LOSS, at, curve.loss, 1.0 * at)}
+    series["time"] = Series("time", Role.STEP_TIME, at, seconds, 1.0 * at)
+    found = classify(stitch([Attempt("a", ("a",), series)])).patterns
+    assert ("throughput-drop" in found) is is_found
+
+
 def test_a_larger_batch_explains_longer_steps() -> None:
     curve = batch_size(throughput(Curve(3)), ramp=(0.5,), gain=0)
     role, seconds, dataset = curve.extra["step_time"]
