@@ -816,6 +816,19 @@ def test_whole_numbers_under_a_bare_l_are_lengths() -> None:
     assert assign(log("l", "t", values=(1000.0, 2000.0, 3000.0)))["l"].role is Role.OTHER
     assert assign(log("L", "lr", values=(2.5, 2.25, 2.0)))["L"].role is Role.LOSS
     assert assign(log("total", "acc", values=(1000.0, 2000.0, 3000.0)))["total"].role is Role.OTHER
+    assert assign(log("train", values=(2.0, 3.0, 1.0)))["train"].role is Role.OTHER  # "train 2": an agent
+    assert assign(log("train", values=(2.5, 3.0, 1.0)))["train"].role is Role.LOSS
+
+
+def test_a_part_of_a_loss_that_is_switched_off_does_not_stand_for_the_whole() -> None:
+    """The poses of YOLO, whose keypoints may have no visibility to learn."""
+    assigned = assign(log(*(f"train/{part}_loss" for part in ("box", "pose", "kobj", "cls", "dfl"))))
+    assert [name for name, series in assigned.items() if series.role is Role.LOSS] == ["train/box_loss"]
+
+
+@pytest.mark.parametrize("name", ["FG-ARI", "mBO", "ari", "NMI"])
+def test_scores_of_groups_that_were_found(name: str) -> None:
+    assert role_of(name) is Role.SCORE
 
 
 @pytest.mark.parametrize(

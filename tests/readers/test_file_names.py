@@ -165,6 +165,8 @@ def test_a_table_without_names_is_told_what_it_lacks(text: str, remedy: str, tmp
         "0: 2.5\n10: 2.25\n": {"loss": "loss"},
         "0:2.5\n10:2.25\n": {"loss": "loss"},
         "0,2.5\n1,2.25\n": {"loss": "loss"},
+        "  0  2.5\n 10 -2.25\n": {"loss": "loss"},  # with blanks, as numpy.savetxt writes columns
+        "0.00e+00 2.50e+00\n1.00e+00 2.25e+00\n2.00e+00 nan\n": {"loss": "loss"},
         "epoch,adam\n0,2.5\n1,2.25\n": {"loss/adam": "loss"},
         "epoch,train,valid\n0,2.5,2.6\n1,2.25,2.5\n": {"train": "loss", "valid": "validation-loss"},
         "epoch,recon,kl\n0,2.5,0.5\n1,2.25,0.25\n": {"loss/recon": "loss", "loss/kl": "part-loss"},
@@ -179,6 +181,25 @@ def test_a_table_without_names_is_told_what_it_lacks(text: str, remedy: str, tmp
 )
 def test_columns_without_a_name_of_a_metric(text: str, series: dict[str, str], tmp_path: Path) -> None:
     assert {name: role for name, (role, _) in only(written(tmp_path, "loss.csv", text)).items()} == series
+
+
+def test_numbers_between_blanks_are_padded_as_one_likes(tmp_path: Path) -> None:
+    text = "  0      0 4.5\n  1 100000 2.25\n\n  2 200000   x\n  3 300000 10.5\n  4 40"
+    (attempt,) = read(written(tmp_path, "rewards.txt", text))
+    reward = attempt.series["rewards"]
+    assert (reward.role, reward.steps.tolist()) == (Role.OBJECTIVE, [0, 100000, 300000])
+    assert reward.values.tolist() == [4.5, 2.25, 10.5]
+    assert (attempt.axis, attempt.truncated) == ("step", True)
+    assert attempt.series["epoch"].values.tolist() == [0, 1, 2, 3]
+
+
+def test_a_step_may_have_a_loss_for_each_of_its_batches(tmp_path: Path) -> None:
+    text = "".join(f"{n // 8}\t{9 - n / 8}\n" for n in range(20))
+    assert only(written(tmp_path, "train_losses.csv", text)) == {
+        "train_losses": ("loss", [(n // 8, 9 - n / 8) for n in range(20)])
+    }
+    with pytest.raises(UnknownFormat, match="holds numbers without names"):
+        read(written(tmp_path, "lr.csv", text))
 
 
 def test_train_and_val_in_a_file_of_scores_are_no_losses(tmp_path: Path) -> None:

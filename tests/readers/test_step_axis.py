@@ -123,6 +123,12 @@ def test_samples_trained_on_are_an_axis(tmp_path: Path) -> None:
     assert (attempt.axis, steps(attempt, "avg_reward")) == ("sample", [64, 128, 192])
 
 
+@pytest.mark.parametrize("name", ["tokens_processed", "effective_batch_number"])
+def test_what_a_row_was_trained_on_goes_before_its_epoch(name: str, tmp_path: Path) -> None:
+    attempt = log(tmp_path, [{"epoch": n // 8, name: 4 * n, "loss": 9.0 - n / 4} for n in range(24)])
+    assert steps(attempt) == [4 * n for n in range(24)]
+
+
 def test_steps_that_begin_anew_are_an_axis_however_often(tmp_path: Path) -> None:
     rows = [{"step": step, "loss": 1.5} for _ in range(4) for step in (100, 200)]
     assert steps(log(tmp_path, rows)) == [100, 200] * 4

@@ -71,6 +71,23 @@ def test_a_line_that_is_cut_or_odd_in_a_folder(tmp_path: Path) -> None:
     assert list(attempt.series) == ["loss"]
 
 
+def test_the_file_of_a_metric_without_its_run(tmp_path: Path) -> None:
+    mlflow_folder(tmp_path / "r1", {"train/loss": [(10, 0.5), (20, math.nan), (30, 0.125)]})
+    inside = tmp_path / "r1" / "metrics" / "train" / "loss"
+    alone = tmp_path / "loss"
+    alone.write_text(inside.read_text() + "17000000")
+    for file, name in ((inside, "train/loss"), (alone, "loss")):
+        (attempt,) = read(file)
+        loss = attempt.series[name]
+        assert (attempt.facts["format"], attempt.axis) == ("mlflow", "step")
+        assert (loss.steps.tolist(), loss.role.value) == ([10, 20, 30], "loss")
+        np.testing.assert_array_equal(loss.values, [0.5, math.nan, 0.125])
+        assert (np.diff(loss.times).tolist(), attempt.truncated) == ([1.0, 1.0], file == alone)
+    alone.write_text("1700000000000 0.5 10 7\n1700000001000 0.25 20 7\n")
+    with pytest.raises(LogError):
+        read(alone)
+
+
 @STORES
 def test_runs_are_called_by_their_names_where_these_differ(
     reader: ModuleType, write: Writer, tmp_path: Path

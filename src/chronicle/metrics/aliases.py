@@ -57,10 +57,10 @@ FROM_REFERENCE = rf"^(?!.*\b({_OTHER_KL})\b).*\bkl\b"
 A_SCORE = (
     r"\b(b?acc|accuracy|accurancy|accuracies|bleu|chrf|rouge\w*|meteor|cider|wer|cer|eer"
     r"|f1(?! (ppl|perplexity))|f\d? ?scores?|auc|auroc"  # not of the first factor of a word
-    r"|au ?prc?|m?ap ?\d*|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision|recall"
-    r"|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|return|fitness|ep ret|top ?\d|hellaswag"
-    r"|hella|mmlu|score|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi|mean ?io?u"
-    r"|(^|(?<=cmc )|(?<=val )|(?<=validation )|(?<=eval )|(?<=test ))rank 0+$"  # of re-identification
+    r"|au ?prc?|m?ap ?\d*|ari|nmi|mbo|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision"
+    r"|recall|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|return|fitness|ep ret|top ?\d"
+    r"|hellaswag|hella|mmlu|score|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi"
+    r"|mean ?io?u|(^|(?<=cmc )|(?<=val )|(?<=validation )|(?<=eval )|(?<=test ))rank 0+$"  # of persons
     rf"|{_A_WIN}|(success|solve) ?rate|success$|(?<!neg )(?<!negative )(?<!log )(log ?)?likelihood)\b"
 )
 
@@ -102,7 +102,7 @@ COMPONENTS = word_set("""
     rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp wave waveform mag
     magnitude spec spectral diffusion rl act actor alpha reward td qf qf1 qf2 bellman curiosity surrogate pde
     phys ode bc bcs ic ics physics boundary residual residuals collocation latent vb vlb q0 q1 q2 q3 q4 vicreg
-    scaled encoder decoder
+    scaled encoder decoder kobj
 """)
 # Those of them that tell how far from its target the output is.
 DISTANCES = word_set("""
@@ -250,8 +250,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.BATCH_SIZE, r"\bbatch ?size\b|\b(bsz|gbs)\b|\bglobal batch\b",
         "global batch size, batch_size, bsz"),
     Alias(Role.TOKENS, r"\b(consumed|seen|trained|total|num|n|input|processed) (\w+ )?tokens\b"
-        r"|(?<!vs )\btokens( seen| consumed| trained)?$",
-        "consumed tokens, tokens_seen, num_input_tokens_seen, tokens"),
+        r"|(?<!vs )\btokens( seen| consumed| trained| processed)?$",
+        "consumed tokens, tokens_seen, num_input_tokens_seen, tokens_processed, tokens"),
     Alias(Role.SAMPLES,
         r"\b(consumed|seen|trained|total|processed) (samples|examples)\b|^(samples|examples)( seen| count)?$",
         "consumed samples, samples_seen, samples_count"),
@@ -292,7 +292,9 @@ _WORDS_OF_OTHERS = {
     "train": "Trainings entraînement entrenamiento treino addestramento обучение 訓練 훈련 训练",
     "validation": "Validierungs validación validação validazione валидация 検証 검증 验证",
     "test": "prueba 测试",
-    "best": "最佳 最优 最好",
+    "best": "beste meilleur mejor miglior migliore melhor 最佳 最优 最好",
+    "score": "punteggio puntuación puntaje pontuação",
+    "generation": "génération generación generazione geração поколение 世代",
     "model": "模型",
 }
 _IN_ENGLISH = {word: name for name, words in _WORDS_OF_OTHERS.items() for word in words.lower().split()}
@@ -319,11 +321,12 @@ def in_english(text: str) -> str:
 # Names of the step column of a table by rank, with what they count; compared without case, blanks and dots.
 _COUNTED = {
     "step": "global_step global_steps global_iter global_iteration update_step optimizer_step num_updates"
-    " n_updates current_steps train_step training_step step steps time/total_timesteps iteration iterations"
+    " n_updates current_steps effective_batch_number train_step training_step step steps"
+    " time/total_timesteps iteration iterations"
     " training_iteration iter numiters update updates _step total_timesteps timesteps_total timesteps"
     " timestep timestepssofar",
     "sample": "samples_count consumed_samples samples_trained_on samples",
-    "token": "consumed_tokens tokens_seen tokens",
+    "token": "consumed_tokens tokens_seen tokens_processed tokens",
     "epoch": "epoch",
 }
 STEP_NAMES = tuple((name, counted) for counted, names in _COUNTED.items() for name in names.split())

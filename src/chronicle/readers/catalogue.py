@@ -44,6 +44,7 @@ SQLITE_STARTS, PARQUET_STARTS = b"SQLite format 3\0", b"PAR1"
 _KEPT = ("identify_folder", "read_folder", "run_key")
 _FOLDER = ("identify_folder", "read_folder")
 _LAUNCH, _STORE, _TABLES = (*_FOLDER, "foreign", "run_key"), (*_FOLDER, "runs"), (*_FOLDER, "runs", "lacks")
+_STORED = (SQLITE_STARTS, b"1")  # the time of a point [ms]
 _MLFLOW, _DVCLIVE = ("meta.yaml",), ("plots", "scalars")  # what the folder of a run holds
 READERS = cast(
     tuple[Reader, ...],
@@ -56,7 +57,7 @@ READERS = cast(
         OnDemand("json_documents", "json", hooks=("runs",), opens=_JSON),
         OnDemand("trackers.offline", "megatron-golden", (), -1, ("run_key",), opens=b"{"),
         OnDemand("trackers.wandb", "wandb", (".wandb",), 0, _LAUNCH, ("*.wandb",), starts=b":W&B"),
-        OnDemand("trackers.mlflow", "mlflow", (), 0, _STORE, _MLFLOW, starts=SQLITE_STARTS),
+        OnDemand("trackers.mlflow", "mlflow", (), 0, _STORE, _MLFLOW, starts=_STORED),
         OnDemand("trackers.trackio", "trackio", hooks=("runs",), starts=SQLITE_STARTS),
         OnDemand("trackers.offline", "swanlab", (".swanlab",), -1, _KEPT, ("*.swanlab",), starts=b":SWL"),
         OnDemand("trackers.offline", "neptune", (), -1, _KEPT, ("data-1.log",), starts=b'{"obj"'),

@@ -81,8 +81,7 @@ class Table:
             self.delimiter = delimiter_of(header)
             header = (header.lstrip("# ") or header).replace("\t,", "\t")
             try:
-                cells = csv.reader([header], delimiter=self.delimiter, skipinitialspace=True)
-                self.names = self._given or header_names(*cells)
+                self.names = self._given or header_names(*cells_of([header], self.delimiter))
             except csv.Error as err:
                 raise BadLog(str(self.path), f"has a header that cannot be read ({err})") from err
             body = self._begin[not self._given :]
@@ -109,7 +108,7 @@ class Table:
     def add_lines(self, lines: Iterable[Line]) -> None:
         rows: list[list[str]] = []
         for self._n_lines, line, unfinished in lines:
-            line = line.replace(*self._spelling)
+            line = " ".join(line.split()) if self.delimiter == " " else line.replace(*self._spelling)
             rows += self._rows(self._n_lines, line, unfinished)
             self._last.append(line)
         for builder, *cells in zip(self._builders, *rows, strict=False) if rows else ():
@@ -194,7 +193,7 @@ class Table:
         plain = (name for name, b in zip(self.names, self._builders, strict=True) if not b.irregular)
         # a header that comes again is known by a name above numbers
         tells_header = any(not is_blank(name) and number(name) is None for name in plain)
-        if odd or longest > LONG_LINE or not tells_header:
+        if odd or longest > LONG_LINE or not tells_header or self.delimiter == " ":
             return False
         columns = self._columns(block, longest)
         if columns is None:
@@ -256,6 +255,7 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
 
 _BARS = re.compile(r"[^|,;\s]+(?:\|[^|,;\s]+)+\s*")
 _COUNTED = re.compile(r"\d+: ?[+-]?\.?\d[\d.eE+-]*\s*")
+_IN_BLANKS = re.compile(r" *[+-]?\.?\d[\d.eE+-]*(?: +[+-]?(?:\.?\d[\d.eE+-]*|nan|inf))+\s*")
 
 
 def spelling_of(lines: Sequence[str], delimiter: str, n_names: int) -> tuple[str, str]:
@@ -274,11 +274,20 @@ def spelling_of(lines: Sequence[str], delimiter: str, n_names: int) -> tuple[str
     return (",", ".") if commas else ("", "")
 
 
+def cells_of(lines: Iterable[str], delimiter: str) -> Iterable[list[str]]:
+    """The cells of lines with one separator; those between blanks may be padded."""
+    if delimiter == " ":
+        return map(str.split, lines)
+    return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+
+
 def delimiter_of(header: str) -> str:
     """The separator of a header: the most frequent of tab, semicolon and comma, or bars alone; of a row that
-    is a count and a number, `10: 0.5`, the colon."""
+    is a count and a number, `10: 0.5`, the colon; of numbers with nothing else between them, the blank."""
     if _COUNTED.fullmatch(header):
         return ":"
+    if _IN_BLANKS.fullmatch(header):
+        return " "
     return "|" if _BARS.fullmatch(header) else max("\t,;", key=header.count)
 
 

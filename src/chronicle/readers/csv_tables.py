@@ -26,7 +26,7 @@ from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers import runs_in_table
 from chronicle.readers.columns import LENGTH, REWARD, attempt_of, is_blank, iso_seconds, number
-from chronicle.readers.csv_cells import Table, beginning, delimiter_of, header_names, spelling_of
+from chronicle.readers.csv_cells import Table, beginning, cells_of, delimiter_of, header_names, spelling_of
 from chronicle.readers.hyperparameters import named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat
 from chronicle.readers.runs_in_table import attempts_of, loss_of, may_change_settings, runs_of
@@ -90,8 +90,10 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     if len(read[0]) < width - dated or 2 * len(cells) <= len(rows):
         return []
     *counters, values = zip(*cells, strict=True)
-    growing = (_are_whole(c) and all(before < after for before, after in pairwise(c)) for c in counters)
-    counted = dated or all(growing)
+    again = width == 2 and bool(loss_of(path))  # several losses of a step, say of the batches in it
+    moves = ([after - before for before, after in pairwise(c)] for c in counters if _are_whole(c))
+    growing = [all(move > 0 or (again and move == 0) for move in own) for own in moves]
+    counted = dated or (all(growing) and len(growing) == len(counters))
     may_be_metric = role is Role.OBJECTIVE or not _are_whole(values)
     known = may_be_metric and (width == 1 or (counted and len(cells) >= width))
     counter_names = ["datetime"] if dated else ["epoch", "step"][-width + 1 :]
@@ -127,7 +129,7 @@ def _begin(head: Head) -> list[list[str]]:
     spelling = spelling_of(even[1:], delimiter, 1 + even[0].count(delimiter))
     body = [line.replace(*spelling) for line in even[1:]]
     lines = [even[0].replace("\t,", "\t"), *body]
-    return list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
+    return list(cells_of(lines, delimiter))
 
 
 def _is_date(cell: str) -> bool:
@@ -144,9 +146,10 @@ def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
 
 def lacks(path: Path) -> str:
     """What a table of numbers lacks to be read; "" for what is no such table."""
-    rows = _begin(Head.of(path))
+    rows = _begin(head := Head.of(path))
     blanks = all(len(row) == 1 < len(row[0].split()) for row in rows)
     rows = [row[0].split() for row in rows] if blanks else rows
+    blanks |= " " in map(delimiter_of, head.lines)
     dated = all(len(row) > 1 and _is_date(row[0]) for row in rows)
     if not rows or any(number(cell) is None for row in rows for cell in row[dated:]):
         return ""

@@ -64,17 +64,22 @@ def step_rank(name: str) -> int | None:
     last, below = _counted_in(name[name.rfind("/") + 1 :])
     if not last and not below:
         return None
-    whole = ITS_NUMBER.sub("", column_key(name))
+    whole = _of_number(name)
     if whole in _RANK:
         return _RANK[whole] + (len(_RANK) if whole == _TRACKER_STEP else 0)
     return len(_RANK) + _RANK[below] if below and below != "epoch" else None
+
+
+def _of_number(name: str) -> str:
+    key = column_key(name)
+    return key if key in _RANK else ITS_NUMBER.sub("", key)
 
 
 @lru_cache(maxsize=_CACHED_NAMES)
 def _counted_in(level: str) -> tuple[str, str]:
     """What the last level of a name counts as a whole, and behind its last dot; "" for what counts nothing.
     Of 100,000 columns most share theirs with others."""
-    keys = (ITS_NUMBER.sub("", column_key(part)) for part in (level, level[level.rfind(".") + 1 :]))
+    keys = map(_of_number, (level, level[level.rfind(".") + 1 :]))
     whole, below = (key if key in _RANK else "" for key in keys)
     return whole, below
 

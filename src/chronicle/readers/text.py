@@ -286,7 +286,7 @@ class OnDemand:
     FALLBACK: int = 0
     hooks: tuple[str, ...] = ()
     folder_has: tuple[str, ...] = ()
-    starts: bytes = b""
+    starts: bytes | tuple[bytes, ...] = b""
     binary: bool = False
     opens: bytes = b""
 
@@ -294,7 +294,8 @@ class OnDemand:
         """Whether a file of this kind may be of the reader."""
         has_zeros, is_text, opens, first_two = kind
         if self.starts:
-            return first_two.startswith(self.starts[:2])
+            ways = self.starts if isinstance(self.starts, tuple) else (self.starts,)
+            return first_two.startswith(tuple(start[:2] for start in ways))
         return (has_zeros if self.binary else is_text) and (not self.opens or opens in self.opens)
 
     def identify(self, head: Head) -> bool:

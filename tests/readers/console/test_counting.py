@@ -163,6 +163,24 @@ def test_the_best_of_a_generation_is_its_fitness(tmp_path: Path) -> None:
     assert {metric.role for metric in attempt.series.values()} == {Role.OBJECTIVE}
 
 
+def test_the_best_score_of_a_generation_is_its_fitness_in_other_languages_too(tmp_path: Path) -> None:
+    text = "".join(
+        f"\n--- Generazione {n}/50 ---\nMiglior Punteggio: {n + 0.5} (Media: 0.5)\nfatto in 0.5s\n"
+        for n in range(1, 13)
+    )
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "best score") == [(n, n + 0.5) for n in range(1, 13)]
+    assert attempt.series["best score"].role is Role.OBJECTIVE
+
+
+def test_final_losses_are_results_of_trainings(tmp_path: Path) -> None:
+    text = "".join(f"Config: c{n}.py\nFinal loss: {n / 8}\nLayers: 6\n------\n" for n in range(1, 13))
+    (attempt,) = attempts(tmp_path, text)
+    assert (attempt.axis, attempt.series["Final loss"].role) == ("item", Role.OTHER)
+    (attempt,) = attempts(tmp_path, text.replace("Final loss", "Train loss"))
+    assert (attempt.axis, attempt.series["Train loss"].role) == ("row", Role.LOSS)
+
+
 RESULTS = {
     "Optuna": "[I 2025-01-02 10:00:{n:02d},500] Trial {n} finished with value: {value} and parameters: "
     "{{'lr': 0.0{n}, 'depth': {n}}}. Best is trial 0 with value: 0.25.\n",
@@ -175,7 +193,7 @@ def test_the_results_of_a_search_are_no_course(name: str, tmp_path: Path) -> Non
     """Each trial is a training of its own: the order of their results tells nothing."""
     text = "".join(RESULTS[name].format(n=n, value=n / 4) for n in range(12))
     (attempt,) = attempts(tmp_path, text)
-    assert (attempt.axis, attempt.facts["rows"]) == ("item", "results of the trials of a search, no steps")
+    assert (attempt.axis, attempt.facts["rows"]) == ("item", "results of trials or trainings, no steps")
     assert attempt.series["value"].values.tolist() == [n / 4 for n in range(12)]
     assert {metric.role for metric in attempt.series.values()} == {Role.OTHER}
 

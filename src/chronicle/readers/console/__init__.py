@@ -49,7 +49,7 @@ FORMATS = (
     Format("console.line_formats", "modded-nanogpt"),
     Format("console.line_formats", "dllogger"),
     Format("console.line_formats", "fairseq"),
-    Format("console.line_formats", "torchtitan"),
+    Format("console.line_formats", "torchtitan", FALLBACK=-1),  # whose expected losses are a table of numbers
     Format("console.line_formats", "nanogpt"),
     Format("console.line_formats", "mlx"),
     Format("console.hf_dict", "hf-console"),

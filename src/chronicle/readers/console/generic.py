@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from chronicle.metrics.names import role_of
+from chronicle.metrics.names import plain, role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.console import line_records
 from chronicle.readers.console.chunks import PossibleRecord
@@ -53,7 +53,7 @@ def read(path: Path) -> list[Attempt]:
     log.axis = reader.course.axis
     if plan.of_items:
         log.axis = "item"
-        log.fact("rows", "results of the trials of a search, no steps")
+        log.fact("rows", "results of trials or trainings, no steps")
     elif plan.by_row and not plan.row_counter:
         log.axis = "row"
     _separate_uncounted(columns, reader.uncounted)
@@ -67,7 +67,8 @@ def read(path: Path) -> list[Attempt]:
     if reader.course.counter == PROGRESS:
         at_changes(columns, [*filter(is_judged, columns)])
     if last_word(reader.course.counter) in _GENERATIONS:  # whose best and mean individuals are the objective
-        fitness = [name for name in columns if last_word(name) in _FITNESS]
+        words = ((name, {*plain(name).split()} - {"score"}) for name in columns)
+        fitness = [name for name, own in words if last_word(name) in _FITNESS or (own and own <= _FITNESS)]
         log.rows.roles |= dict.fromkeys(fitness, Role.OBJECTIVE)
     return log.attempts()
 

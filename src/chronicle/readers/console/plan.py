@@ -19,7 +19,7 @@ from operator import itemgetter
 import numpy as np
 
 from chronicle.metrics.aliases import in_english
-from chronicle.metrics.names import LOSSES, role_of
+from chronicle.metrics.names import LOSSES, plain, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Role
 from chronicle.readers.console import pairs
@@ -133,7 +133,9 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
         return Plan(True, by_row=True, of_items=True)
     row_counter = _row_counter(training) if len(training) >= _FEWEST_LINES else ""
     is_log = _loss_recurs(training, mentions_training, bool(row_counter))
-    return Plan(is_log, by_row=True, row_counter=row_counter, phases=phases)
+    told = {name for record in training for name in record.shape if is_judged(name)}
+    of_items = is_log and all("final" in plain(name).split() for name in told)  # a result each of trainings
+    return Plan(is_log, by_row=True, row_counter=row_counter, phases=phases, of_items=of_items)
 
 
 def _row_counter(training: Sequence[Record]) -> str:

@@ -1,13 +1,15 @@
 """MLflow: its file store (`mlruns/<experiment>/<run>/`) and its SQLite store (`mlflow.db`, `mlruns.db`).
 
 A database holds many runs: each becomes an attempt with the fact "run". A run in the file store has a
-meta.yaml and a file for each metric, parameter and tag; slashes in their names make subfolders.
+meta.yaml and a file for each metric, parameter and tag; slashes in their names make subfolders. A file of a
+metric that was copied without its run is read, too.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -18,11 +20,22 @@ from typing import Any
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.text import Head, Lines, clean
-from chronicle.readers.trackers import NOTHING, PointLog, Store, names_of, opened, seconds, tables_of, typed
+from chronicle.readers.trackers import (
+    MAGIC,
+    NOTHING,
+    PointLog,
+    Store,
+    names_of,
+    opened,
+    seconds,
+    tables_of,
+    typed,
+)
 
 _INFINITE = {sign * sys.float_info.max: sign * math.inf for sign in (1, -1)}  # as the database stores it
 MAX_FILES = 10_000  # metrics, parameters or tags of one run
 MAX_TEXT = 1000
+_POINT = re.compile(r"1\d{12} [-+.\w]+ -?\d+")  # of a metric, in the milliseconds of these decades
 SYSTEM = "system/"  # metrics of the machine, which MLflow logs with a step of their own
 
 _TABLES = {"experiments", "runs", "metrics", "params", "tags"}
@@ -43,12 +56,16 @@ _TAGS = {
 
 
 def identify(head: Head) -> bool:
-    """Whether a file is an SQLite database with the tables of MLflow."""
-    return tables_of(head.path).keys() >= _TABLES
+    """Whether a file is an SQLite database with the tables of MLflow, or the points of a metric."""
+    if head.start.startswith(MAGIC):
+        return tables_of(head.path).keys() >= _TABLES
+    return len(head.lines) > 1 and all(map(_POINT.fullmatch, head.lines[:-1]))
 
 
 def runs(path: Path) -> list[str]:
     """The names (the fact "run") of all runs in a database that logged something."""
+    if not tables_of(path):
+        return []
     with opened(path) as store:
         logged = {uuid for (uuid,) in store.rows("metrics", ["run_uuid"])}
         return [run.facts["run"] for uuid, run in _runs(store).items() if uuid in logged]
@@ -56,6 +73,11 @@ def runs(path: Path) -> list[str]:
 
 def read(path: Path) -> list[Attempt]:
     """One attempt for each run that logged a metric and was not deleted. Raises BadLog if there is none."""
+    if not Head.of(path).start.startswith(MAGIC):
+        own = (at for at in path.parents if at.name == "metrics" and (at.parent / "meta.yaml").is_file())
+        run, folder = PointLog({}, SYSTEM), next(own, path.parent)
+        truncated = _read_metric(run, clean(path.relative_to(folder).as_posix()), path)
+        return [run.attempt(path, path.name, (), truncated)]
     with opened(path) as store:
         by_id = _runs(store)
         columns = ("run_uuid", "key", "step", "value", "timestamp", "is_nan")
