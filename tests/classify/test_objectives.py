@@ -91,7 +91,7 @@ def test_a_score_alone_is_judged_by_its_rise() -> None:
 def test_rows_of_a_table_that_nothing_counts_are_in_no_order() -> None:
     """Examples, models or thresholds, sorted by whatever: only what agents are rewarded with is a course."""
     steps, times = np.arange(400), np.full(400, np.nan)
-    for name, verdict in (("f1", "unexpected"), ("reward", "good")):
+    for name, verdict in (("f1", "unexpected"), ("f1 (train set)", "good"), ("reward", "good")):
         series = assign({name: Series(name, Role.OTHER, steps, 0.5 + 0.4 * T + 0.01 * NOISE[0], times)})
         table = Attempt("a", (), series, facts={"format": "csv"}, axis="row")
         assert classify(stitch([table])).verdict == verdict

@@ -20,7 +20,8 @@ from chronicle.classify.course import Contest, compete, retest_rises
 from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
-from chronicle.metrics.names import LOSSES
+from chronicle.metrics.aliases import OF_TRAINING
+from chronicle.metrics.names import LOSSES, plain
 from chronicle.metrics.roles import MIN_POINTS, SCORES, judged, judged_loss
 from chronicle.model import Attempt, Floats, Join, Role, Series, Steps, Timeline
 from chronicle.timeline.courses import distinct_in
@@ -100,8 +101,10 @@ class AttemptView:
 
     @cached_property
     def in_time(self) -> bool:
-        """Whether rows follow each other in time: in a table without a counter they may be examples."""
-        return self.attempt.axis != "row" or self.attempt.facts.get("format") not in _TABLES
+        """Whether rows follow each other in time: in a table without a counter they may be examples, but for
+        scores of the training alone (Torch 7's `% mean class accuracy (train set)`)."""
+        of_training = all(OF_TRAINING & set(plain(name).split()) for name in self.attempt.series)
+        return self.attempt.axis != "row" or self.attempt.facts.get("format") not in _TABLES or of_training
 
     @cached_property
     def dataset_losses(self) -> list[Series]:

@@ -72,8 +72,8 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
         values, is_loss = series[name].values, roles[name] is Role.LOSS
         is_clock = roles[name] is Role.STEP_TIME and _is_clock(name, values)
         rises = len(values) > 0 and values[-1] >= values[0]
-        # `l` may be the length of an episode, `eval_l` games that were lost, `train` stand before the number of
-        # an agent, and a `total` be a number of rows
+        # `l` may be the length of an episode, `eval_l` games that were lost, `train` stand before the number
+        # of an agent, and a `total` be a number of rows
         is_alone = plain(name) in ("train", "training") and Role.VALIDATION_LOSS not in roles.values()
         is_number = roles[name] in LOSSES and (is_alone or plain(name).split()[-1:] == ["l"])
         is_number |= is_loss and rises and names.is_total(name)

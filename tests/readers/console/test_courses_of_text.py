@@ -212,6 +212,14 @@ def test_lines_of_a_trainer_that_a_buffer_held_back_are_as_far_apart_as_all_are(
     assert attempt.series["loss"].steps.tolist() == [distance * n for n in range(1, 41)]
 
 
+def test_lines_of_a_trainer_that_stand_at_its_end_are_as_far_apart_as_all_are(tmp_path: Path) -> None:
+    """Three lines of 50 steps behind the last of 175 bars, whose epochs are rounded to hundredths."""
+    text = "".join(f"{100 * n // 175:3}%|#    | {n}/175 [00:10<01:10,  1.50s/it]\n" for n in range(176))
+    text += "".join(f"{{'loss': {9 - n / 50}, 'epoch': {n / 176:.2f}}}\n" for n in (50, 100, 150))
+    (attempt,) = read(log(tmp_path, text + "{'train_runtime': 9.5, 'epoch': 1.0}\n"))
+    assert attempt.series["loss"].steps.tolist() == [50, 100, 150]
+
+
 def test_a_launch_with_another_number_of_batches_counts_them(tmp_path: Path) -> None:
     """The third begins in epoch 3 and then anew; its epoch 0 is where that of the others was."""
 

@@ -120,7 +120,7 @@ class Bars:
             fitting = [_fit(n, epochs, steps_per_epoch) for n in (after, before)]
             by_epoch = np.where(none, by_epoch, 0).astype(np.int64)
             steps = np.select([*fitting, none], [after, before, by_epoch], after)
-            counted, known = self._counted(after), ~np.isnan(epochs)
+            counted, known = self._counted(after, epochs * steps_per_epoch), ~np.isnan(epochs)
             length = float(np.sum(counted[known] ** 2.0) / np.sum(counted[known] * epochs[known]))
             agrees = _fit(counted[known], epochs[known], length).all()
             rows.steps = array("q", (counted if agrees else steps).tobytes())
@@ -129,14 +129,16 @@ class Bars:
         self.rows, self.before, self.crowded = Rows(), array("q"), array("b")
         return rows
 
-    def _counted(self, after: Steps) -> Steps:
+    def _counted(self, after: Steps, by_epoch: Floats) -> Steps:
         """The steps if all lines were held back in a buffer: each time as many as were due since the time
-        before, at the same distance. The bar after them where they are not."""
+        before, at the same distance, or all to the end. The bar after them where they are not."""
         with_loss = ~np.isnan(self.rows.column("loss"))
         ends = np.unique(after[with_loss])
         n_lines = np.array([np.count_nonzero(after[with_loss] == end) for end in ends])
         distances = np.diff(ends, prepend=0) / np.maximum(n_lines, 1)
-        regular = len(ends) > 1 and n_lines[0] > 1 and distances[0] % 1 == 0 and np.ptp(distances) == 0
+        if len(ends) == 1 < n_lines[0]:
+            distances = np.rint(by_epoch[with_loss][-1:] / n_lines)
+        regular = len(ends) > 0 and n_lines[0] > 1 and distances[0] % 1 == 0 and np.ptp(distances) == 0
         counted = (np.cumsum(with_loss) * distances[0]).astype(np.int64) if regular else after
         return np.asarray(counted)
 
