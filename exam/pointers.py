@@ -21,8 +21,11 @@ LOOKED_AT_SINGLY = {
     "ceciliaguo331-nano-gpt-train-log",
     "falsomoralista-fgdcc-nohup-out",
     "gardenia22-sr-project-train-cost-csv",
+    "hsinhaoyu-sentence_transformer-finetune-log",
     "jiazhe868-nanogpt-seis-train-mix-log",
     "kangkang-wky-gaussian-splatting-train-log",
+    "mirmix-continuous-thought-m-training-log",
+    "qidian213-stereonet-training-log",
     "satishparaddi-fine-tuning-llama-for-medical--run-0bbap5k6-wandb",
     "tiennguyenkha-cs331_r-cipt-train_transformer-log",
 }
