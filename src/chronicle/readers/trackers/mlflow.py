@@ -57,14 +57,18 @@ _TAGS = {
 
 def identify(head: Head) -> bool:
     """Whether a file is an SQLite database with the tables of MLflow, or the points of a metric."""
-    if head.start.startswith(MAGIC):
+    if _is_database(head.path):
         return tables_of(head.path).keys() >= _TABLES
     return len(head.lines) > 1 and all(map(_POINT.fullmatch, head.lines[:-1]))
 
 
+def _is_database(path: Path) -> bool:
+    return Head.of(path).start.startswith(MAGIC)
+
+
 def runs(path: Path) -> list[str]:
     """The names (the fact "run") of all runs in a database that logged something."""
-    if not tables_of(path):
+    if not _is_database(path):
         return []
     with opened(path) as store:
         logged = {uuid for (uuid,) in store.rows("metrics", ["run_uuid"])}
@@ -73,7 +77,7 @@ def runs(path: Path) -> list[str]:
 
 def read(path: Path) -> list[Attempt]:
     """One attempt for each run that logged a metric and was not deleted. Raises BadLog if there is none."""
-    if not Head.of(path).start.startswith(MAGIC):
+    if not _is_database(path):
         own = (at for at in path.parents if at.name == "metrics" and (at.parent / "meta.yaml").is_file())
         run, folder = PointLog({}, SYSTEM), next(own, path.parent)
         truncated = _read_metric(run, clean(path.relative_to(folder).as_posix()), path)
