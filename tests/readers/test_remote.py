@@ -53,6 +53,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def s3(server: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A client of the server, with an empty bucket "logs"."""
+    import s3fs
+
+    s3fs.S3FileSystem.clear_instance_cache()  # a kept one may belong to an earlier server
     for name, value in {
         "AWS_ENDPOINT_URL": server,
         "AWS_ACCESS_KEY_ID": "test",
