@@ -566,6 +566,18 @@ def test_shares_are_told_by_their_sum() -> None:
     assert by_values(series)["w_web"].why == "lies in [0, 1] and sums to one with w_web, w_code, w_rest"
 
 
+def test_fitness_is_made_small_where_the_best_lies_below_the_mean_and_falls() -> None:
+    falls, noise = np.arange(20, 0, -1.0), np.arange(20) % 3
+    series = table(best_fitness=falls, avg_fitness=2 * falls + noise)
+    assert roles(series) == {"best_fitness": "other", "avg_fitness": "loss"}
+    why = "is made small: best_fitness lies below avg_fitness, and falls"
+    assert by_values(series)["avg_fitness"].why == why
+    # a best that is told again now and then, and lags below a mean that rises
+    assert roles(table(best_reward=-falls, avg_reward=2 - falls))["avg_reward"] == "objective"
+    assert roles(table(best_fitness=falls, avg_fitness=falls - 1 + noise))["avg_fitness"] == "objective"
+    assert by_values(table(best_fitness=[], avg_fitness=[])) == {}
+
+
 def test_settings_and_switches_are_no_shares() -> None:
     assert by_values(table(opt_momentum=[0.9] * 20, opt_decay=[0.1] * 20)) == {}
     on = np.arange(20) % 2

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
 from chronicle.metrics import aliases
 from chronicle.metrics.arithmetic import any_numbers, are_counts, is_retold, parts_of, shares
 from chronicle.metrics.names import is_error, names_a_loss, plain, role_of, words_of
@@ -37,6 +39,7 @@ def by_values(series: Log) -> dict[str, ByValues]:
     in_phases = [n for n in series if plain(n) in aliases.OF_TRAINING | aliases.OF_EVALUATION]
     if all(are_counts(series[name].values) for name in in_phases):
         decided |= dict.fromkeys(in_phases, ByValues(Role.OTHER, "counts something, in whole numbers"))
+    decided |= _made_small(series)
     if not totals:
         return decided
     phases = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
@@ -65,6 +68,23 @@ def by_values(series: Log) -> dict[str, ByValues]:
             named = (n for n in series if n not in decided and role_of(n) in (Role.LOSS, Role.PART_LOSS))
             decided |= _bare_total(series[total], [*named], why if weights else "")
     return decided
+
+
+def _made_small(series: Log) -> dict[str, ByValues]:
+    """A fitness of which less is better, as a loss: the best of each generation lies below the mean, and
+    falls. One that is told at checkpoints alone may lag below a mean that rises, but rises with it."""
+    words = {n: {*plain(n).split()} for n, m in series.items() if Role.OBJECTIVE in (m.role, role_of(n))}
+    found = dict[str, ByValues]()
+    for name, best in series.items() if words else ():
+        rest = {*plain(name).split()} ^ {"best"}
+        for mean in (n for n, own in words.items() if "best" not in rest and own - {*aliases.MEANS} == rest):
+            means = series[mean]
+            if not np.array_equal(best.steps, means.steps) or not (best.values <= means.values).all():
+                continue
+            if (best.values < means.values).any() and best.values[-1] < best.values[0]:
+                why = f"is made small: {name} lies below {mean}, and falls"
+                found |= {name: ByValues(Role.OTHER, why), mean: ByValues(Role.LOSS, why)}
+    return found
 
 
 def _bare_total(total: Series, others: Sequence[str], why: str) -> dict[str, ByValues]:

@@ -60,7 +60,8 @@ def assign_all(
 
 def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, Series]:
     given = {name: by_value[name] for name in series if name in by_value}
-    given |= {name: metric.role for name, metric in series.items() if metric.role is not Role.OTHER}
+    by_reader = {name: metric.role for name, metric in series.items() if metric.role is not Role.OTHER}
+    given = by_reader | {n: r for n, r in given.items() if by_reader.get(n, Role.OBJECTIVE) is Role.OBJECTIVE}
     for pattern, role in reversed(overrides):
         given |= {name: Role(role) for name in series if _matches(pattern, name)}
     roles = dict(by_names(tuple(series), tuple(given.items())))

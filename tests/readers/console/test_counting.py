@@ -163,6 +163,15 @@ def test_the_best_of_a_generation_is_its_fitness(tmp_path: Path) -> None:
     assert {metric.role for metric in attempt.series.values()} == {Role.OBJECTIVE}
 
 
+def test_a_generation_whose_best_lies_below_its_mean_is_made_small(tmp_path: Path) -> None:
+    text = "".join(
+        f"Gen {n}: Best = {9 - n / 2:.2f}, Avg = {9 - n / 8:.3f}\nplot: start\n" for n in range(1, 13)
+    )
+    (attempt,) = attempts(tmp_path, text)
+    roles = {name: series.role for name, series in assign(attempt.series).items()}
+    assert roles == {"Best": Role.OTHER, "Avg": Role.LOSS}
+
+
 def test_the_best_score_of_a_generation_is_its_fitness_in_other_languages_too(tmp_path: Path) -> None:
     text = "".join(
         f"\n--- Generazione {n}/50 ---\nMiglior Punteggio: {n + 0.5} (Media: 0.5)\nfatto in 0.5s\n"
