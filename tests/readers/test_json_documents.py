@@ -93,6 +93,12 @@ def test_columns_are_rows_written_the_other_way(tmp_path: Path) -> None:
     assert attempt.facts["history/name"] == "keras"
 
 
+def test_texts_that_spell_numbers_are_cells(tmp_path: Path) -> None:
+    losses = [f"tensor({3 - i / 4}, device='cuda:0')" for i in range(4)]
+    (attempt,) = read(document(tmp_path, {"loss": losses, "step": ["10", "20", "30", "40"]}))
+    assert points(attempt) == {"loss": [(10, 3.0), (20, 2.75), (30, 2.5), (40, 2.25)]}
+
+
 LOSSES = [5.0, 4.0, 3.5, 3.25, 3.0, 2.75]
 
 

@@ -33,7 +33,7 @@ from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.names import A_LOSS, plain, role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import json_lines
-from chronicle.readers.columns import WRAPPED, attempt_of
+from chronicle.readers.columns import WRAPPED, attempt_of, number
 from chronicle.readers.hyperparameters import config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, names_an_evaluation, runs_of
@@ -269,7 +269,7 @@ def _rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, An
         return rows if all(any(map(_moves, row)) for row in rows) else []
     numbered = {key: _numbered(cells) for key, cells in value.items()}
     lists = ((key, list(numbered[key].values()) or cells) for key, cells in value.items())
-    columns = {clean(key): cells for key, cells in lists if _are_cells(cells)}
+    columns = {clean(key): [*map(_spelled, cells)] for key, cells in lists if _are_cells(cells)}
     if not any(map(_moves, columns)) and not _measures(path, columns):
         return []
     if rows := _rows_by_own_steps(columns):
@@ -308,7 +308,12 @@ def _rows_by_own_steps(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
 
 def _are_cells(value: Any) -> bool:
     is_column = isinstance(value, list) and len(value) >= MIN_CELLS
-    return is_column and all(isinstance(cell, int | float | None) for cell in value)
+    return is_column and all(isinstance(_spelled(cell), int | float | None) for cell in value)
+
+
+def _spelled(cell: Any) -> Any:
+    """A cell, or the number that a text in it spells: "tensor(2.5, device='cuda:0')"."""
+    return cell if not isinstance(cell, str) or (value := number(cell)) is None else value
 
 
 def _put(cells: Iterable[Row], n_cells: int, rows: list[Row]) -> None:

@@ -56,6 +56,17 @@ def test_a_launch_with_other_arguments_states_its_own(tmp_path: Path) -> None:
     assert (join.kind, changes) == ("resume", [("config/lr", 0.05, 0.0125)])
 
 
+@pytest.mark.parametrize("words", ["Training with parameters: ", "Params = "])
+def test_a_dictionary_of_parameters_is_of_the_launch_that_follows(words: str, tmp_path: Path) -> None:
+    """A search of a grid tells them before each training, and at the end once more the best."""
+    grid = (f"{words}{{'dropout': 0.5, 'layers': {n}, 'lr': 0.{n}}}\n" for n in (1, 2, 3))
+    best = "Best params: {'dropout': 0.5, 'layers': 2, 'lr': 0.2}\n"
+    attempts = read(log(tmp_path, "".join(told + lines(0, 10) for told in grid) + best))
+    assert list(steps(attempts, "loss").values()) == [(10, 0, 9)] * 3
+    assert [attempt.facts["config/layers"] for attempt in attempts] == [1, 2, 3]
+    assert all("layers" not in attempt.series for attempt in attempts)
+
+
 def test_what_a_launch_tells_before_its_first_step_is_none_of_the_launch_before(tmp_path: Path) -> None:
     trial = ARGUMENTS + "FPS:15.4, train_loss: inf, recall: 0.5\n"
     first, last = read(log(tmp_path, ARGUMENTS + lines(0, 40) + 3 * trial + ARGUMENTS + lines(40, 60)))

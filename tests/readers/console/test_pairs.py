@@ -119,6 +119,7 @@ LINES = {
     "step 1,234 samples: 70,000": {"step": 1234, "samples": 70000},
     "step: 1,234 loss: 0.5": {"step": 1234, "loss": 0.5},
     "[1,  2000] loss: 2.162": {"epoch": 1, "batch": 2000, "loss": 2.162},
+    "[3 :  12100] loss G : 2.337": {"epoch": 3, "batch": 12100, "loss G": 2.337},
     "[1, 2] 3": {},
     "Epoch(train)  [2][ 50/858]  lr: 0.01": {"epoch": 2, "batch": 50, "lr": 0.01},
     "Iter(train) [  50/858]  lr: 0.01": {"Iter(train)": 50, "lr": 0.01},

@@ -32,7 +32,10 @@ NAME = "key-value"
 
 _FEWEST_POINTS = 3  # of a metric without a role
 _MOST_TRIES = 16  # places in a block of lines at which reading in a batch is tried in vain
-_ARGUMENTS = re.compile(r"(?i)\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b")
+_ARGUMENTS = re.compile(
+    r"(?i)\b(?<!best )(?:(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b"
+    r"|param(?:eter)?s[:= ]{1,3}\{)"
+)
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _FIRST_NAMES = 3  # names of arguments by which a line of them is recognised
 _GENERATIONS, _FITNESS = {"gen", "generation", "generations"}, {"best", "avg", "average", "mean", "max"}

@@ -383,7 +383,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             ),
             line=re.compile(
                 rb"\biter \d+ ?: |\bstep +[\d,]+(?:/[\d,]+)?(?: \|| ?: (?:train|val))"
-                rb"|^\d+ (?:val|hella|train|\| loss) |\bvalidation loss: |\bHellaSwag accuracy: "
+                rb"|^\d+ (?:[a-z]\w{0,40}|\| loss) |\bvalidation loss: |\bHellaSwag accuracy: "
             ),
             record=re.compile(
                 r"(?:\b(?:iter|step) +|^(?=\d+ \| loss ))(?P<step>\d[\d,]{0,17})(?:/[\d,]+)?"
@@ -391,7 +391,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             ),
             fresh=re.compile(r"\bmfu (-100\.00%)?"),
             pair=re.compile(rf"(?<![\w.])([A-Za-z][\w/ .-]{{0,60}}?):? *({NUMBER}) ?(ms|%|s)?(?=\s|,|\||$)"),
-            single=re.compile(rf"^(?P<step>\d{{1,18}}) (?P<name>val|hella|train) (?P<value>{NUMBER})\s*$"),
+            single=re.compile(rf"^(?P<step>\d{{1,18}}) (?P<name>[a-z]\w{{0,40}}) (?P<value>{NUMBER})\s*$"),
             early=re.compile(
                 rf"\b(?P<name>validation loss|HellaSwag accuracy): (?:\d+/\d+=)?(?P<value>{NUMBER})\s*$"
             ), ranks=True),
