@@ -110,6 +110,18 @@ def test_a_bump_that_begins_in_the_start_up_is_no_event(at: int, named: bool) ->
     )
 
 
+@pytest.mark.parametrize(("times", "named"), [(2.2, False), (6.0, True)])
+def test_a_spike_above_the_first_values_counts_in_the_start_up_too(times: float, named: bool) -> None:
+    """Rows at log-spaced steps: half of them lie in the first hundredth of the log."""
+    steps = np.unique(np.geomspace(1, 100_000, 300).astype(int))
+    noise, at = np.random.default_rng(6).standard_normal(len(steps)), 140
+    jump = np.exp(np.log(times) * np.exp(-np.maximum(np.arange(len(steps)) - at, 0) / 3))
+    jump[:at] = 1.0
+    loss = (2 + 8 * (1 + steps / 50) ** -0.5) * jump * np.exp(0.01 * noise)
+    judged = classify({"loss": (steps, loss)})
+    assert judged.verdict == "good" and ("spike-fast-recovery" in judged.patterns) == named
+
+
 def test_parts_that_find_their_levels_in_the_start_up_are_no_event() -> None:
     """As in physics-informed networks: one term swings, another one has a hump when most of it is learned."""
     t, noise = np.arange(430), np.exp(0.0005 * np.random.default_rng(5).standard_normal((3, 430)))

@@ -15,7 +15,17 @@ from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged, validation_stays
 from chronicle.classify.rules import RULES, loss_shapes, schedule, whole_run
 from chronicle.classify.rules.datasets import DATASET_SPIKE
-from chronicle.classify.rules.loss_shapes import BUMPS, FAST, NAN, NO_SPIKE, NOT_FULLY, RISES, SHIFT, SLOW
+from chronicle.classify.rules.loss_shapes import (
+    BUMPS,
+    FAST,
+    LEVEL_SAMPLES,
+    NAN,
+    NO_SPIKE,
+    NOT_FULLY,
+    RISES,
+    SHIFT,
+    SLOW,
+)
 from chronicle.classify.rules.objectives import FAILED
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
@@ -74,14 +84,24 @@ def collect(view: View) -> list[Finding]:
 
 def start_up(view: View, finding: Finding) -> bool:
     """Whether a rise begins before the loss has a level and is over soon, or stays in a part of the loss
-    alone, which finds its level."""
+    alone, which finds its level. What rises to twice the trend, and above the first values, stands out."""
     (first, last), limits = view.span, view.thresholds
     settled, waited = (first + share * (last - first) for share in (limits.settling, WARM_UP_SHARE))
     if finding.end_step is None:
         return finding.start_step <= waited and part_alone(view, finding)
-    latest = settled if finding.evidence.get("height_log", 0.0) >= limits.twice else waited
-    spikes = (FAST, SLOW, DATASET_SPIKE)
+    tall = finding.evidence.get("height_log", 0.0) >= limits.twice
+    if tall and above_first(view, finding):
+        return False
+    latest, spikes = settled if tall else waited, (FAST, SLOW, DATASET_SPIKE)
     return finding.pattern in spikes and finding.start_step <= settled and finding.end_step <= latest
+
+
+def above_first(view: View, finding: Finding) -> bool:
+    """Whether a rise peaks above the first values of its series, and is none of them."""
+    series = [s for a in view.attempts[:1] for s in a.series.values() if s.metric == finding.metric]
+    before = [s.values[(s.steps < finding.start_step) & np.isfinite(s.values)] for s in series]
+    first = [values[:LEVEL_SAMPLES] for values in before if len(values) >= LEVEL_SAMPLES]
+    return any(finding.evidence.get("peak_loss", 0.0) > values.max() for values in first)
 
 
 def part_of_game(view: View, finding: Finding) -> bool:
