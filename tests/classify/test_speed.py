@@ -100,6 +100,22 @@ def test_the_only_epoch_that_ends_may_be_evaluated_for_long(epoch_ends: list[int
     assert ("hang" in classify(stitch([Attempt("a", ("a",), series)])).patterns) is hangs
 
 
+@pytest.mark.parametrize(
+    ("evaluated", "hangs"),
+    [([0, 700, 1999], False), ([701], False), ([0, 700, 1400], True), ([0, 900], True), ([0, 1999], True)],
+)
+def test_the_only_evaluation_on_the_way_may_take_long(evaluated: list[int], hangs: bool) -> None:
+    curve, at = Curve(5), np.arange(2000)
+    times = at * 6.0 + 5200.0 * (at > 700)
+    series = {
+        "loss": Series("loss", Role.LOSS, at, curve.loss, times),
+        "val_loss": Series(
+            "val_loss", Role.VALIDATION_LOSS, at[evaluated], curve.loss[evaluated], times[evaluated]
+        ),
+    }
+    assert ("hang" in classify(stitch([Attempt("a", ("a",), series)])).patterns) is hangs
+
+
 @pytest.mark.parametrize(("pause_s", "is_found"), [(12.0, True), (9.0, False), (4.0, False)])
 def test_a_pause_that_took_longer_than_all_the_rest_of_a_short_run(pause_s: float, is_found: bool) -> None:
     curve = Curve(5)

@@ -67,6 +67,12 @@ def test_a_dictionary_of_parameters_is_of_the_launch_that_follows(words: str, tm
     assert all("layers" not in attempt.series for attempt in attempts)
 
 
+def test_parameters_that_are_told_in_each_epoch_begin_nothing(tmp_path: Path) -> None:
+    told = "Optimizer parameters: {'lr': 0.1, 'betas': 0.9, 'decay': 0.5}\n"
+    attempts = read(log(tmp_path, "".join(told + lines(n, n + 10) for n in (0, 10, 20))))
+    assert steps(attempts, "loss") == {"train.log": (30, 0, 29)}
+
+
 def test_what_a_launch_tells_before_its_first_step_is_none_of_the_launch_before(tmp_path: Path) -> None:
     trial = ARGUMENTS + "FPS:15.4, train_loss: inf, recall: 0.5\n"
     first, last = read(log(tmp_path, ARGUMENTS + lines(0, 40) + 3 * trial + ARGUMENTS + lines(40, 60)))

@@ -13,7 +13,8 @@ hang
     Rule: between two logged points pass 20 times the usual time and five minutes (or, in a short run, ten
     seconds and more than all the rest took), and at most one other pause of the run is a tenth as long:
     evaluations and checkpoints come again and again, and perhaps once in each process, or after the only
-    epoch of which the log holds the end. The first 8 points of an attempt are its start-up, and tell no hang.
+    epoch of which the log holds the end, or where alone between its ends something held out is logged. The
+    first 8 points of an attempt are its start-up, and tell no hang.
     Blind to: a hang that ends the attempt, which looks like any other end; and tables without a counter in
     which nothing is judged, whose rows may be any data.
     False alarm: one long evaluation.
@@ -141,7 +142,7 @@ def standstill(
         again = len(places) == 2 and abs(places[1] - 2 * places[0]) <= steps[i]
         if len(places) > 2 or again or gaps[i] < limits.hang_times * usual * steps[i] / median(steps[ok]):
             continue
-        if ends_only_epoch(attempt, *series.steps[i : i + 2].tolist()):
+        if ends_only_epoch(attempt, *series.steps[i : i + 2].tolist()) or only_evaluated(attempt, series, i):
             continue
         others = pauses_elsewhere(view, attempt, series, SAME_PAUSE_SHARE * gaps[i])
         if len(places) + others > 2:
@@ -162,6 +163,17 @@ def ends_only_epoch(attempt: AttemptView, last: int, first: int) -> bool:
     for epochs in attempt.by_role(Role.EPOCH):
         ends = np.flatnonzero(np.diff(np.ceil(epochs.values)) > 0)
         if len(ends) == 1 and epochs.steps[ends[0] : ends[0] + 2].tolist() == [last, first]:
+            return True
+    return False
+
+
+def only_evaluated(attempt: AttemptView, series: Series, last: int) -> bool:
+    """Whether something held out is logged at the sample ``last`` or until the next one, and nowhere else
+    behind the first step and before the last one."""
+    start, end = series.steps[0], series.steps[-1]
+    for held_out in attempt.by_role(Role.VALIDATION_LOSS, Role.VALIDATION_SCORE):
+        at = np.unique(held_out.steps[(held_out.steps > start) & (held_out.steps < end)])
+        if len(at) == 1 and series.steps[last] <= at[0] <= series.steps[last + 1]:
             return True
     return False
 

@@ -24,7 +24,7 @@ from chronicle.readers.console.line_shapes import Learned, Shapes
 from chronicle.readers.console.log import Column, Line, Log
 from chronicle.readers.console.pairs import PROGRESS, axis_of, is_judged, is_known, last_word, settings
 from chronicle.readers.console.plan import plan_of, shapes_of
-from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.hyperparameters import Scalar, config_facts
 from chronicle.readers.step_axis import at_changes, once_an_epoch
 from chronicle.readers.text import Head
 
@@ -32,10 +32,8 @@ NAME = "key-value"
 
 _FEWEST_POINTS = 3  # of a metric without a role
 _MOST_TRIES = 16  # places in a block of lines at which reading in a batch is tried in vain
-_ARGUMENTS = re.compile(
-    r"(?i)\b(?<!best )(?:(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b"
-    r"|param(?:eter)?s[:= ]{1,3}\{)"
-)
+_ARGUMENTS = re.compile(r"(?i)\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b")
+_PARAMETERS = re.compile(r"(?i)\b(?<!best )param(?:eter)?s[:= ]{1,3}\{")  # an optimiser may tell its own, too
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _FIRST_NAMES = 3  # names of arguments by which a line of them is recognised
 _GENERATIONS, _FITNESS = {"gen", "generation", "generations"}, {"best", "avg", "average", "mean", "max"}
@@ -120,6 +118,7 @@ class LogReader:
         self.uncounted = dict[str, dict[int, str]]()  # see `_separate_uncounted`
         self._evaluation = ""  # that was announced, until something counts
         self._begun, self._resumed = "", False  # the event where a launch may have begun; if one resumed
+        self._given: Mapping[str, Scalar] = {}  # the parameters of the launch that may have begun
         self._named_trial = self._trial = ""  # the training named last, and the one to which the rows belong
         self._tries_left = 0
         self._learned: Learned | None = None
@@ -201,12 +200,13 @@ class LogReader:
         if not (may_begin or self._resumed) or not (counts or by_row or names_epoch):
             return step, counts
         trial = {"trial": named} if named else {}
+        facts, self._given = {**trial, **self._given}, {}
         if self._resumed:
-            log.launch(trial)
+            log.launch(facts)
         self._begun, self._resumed, self._trial = "", False, named
         is_first = by_row or other_stage or not len(log.rows)
         if may_begin and (is_first or course.is_behind(before, counted=other_trial or begun == LAUNCH)):
-            log.launch(trial)
+            log.launch(facts)
             course.launch()
             if other_trial:
                 self._row, self._in_row = 0, {}
@@ -233,12 +233,16 @@ class LogReader:
         at_start = step is None or self._begun == LAUNCH
         at_start |= bool(self._begun and not counted and self.log.rows.columns.keys().isdisjoint(values))
         text = record.sources[0].words if at_start or self._arguments else ""
-        are_arguments = record.form.words.are_settings or (text and _ARGUMENTS.search(text))
+        may_begin = _PARAMETERS.search(text)
+        are_arguments = record.form.words.are_settings or may_begin or _ARGUMENTS.search(text)
         words = _VALUE.sub("", text) if are_arguments else ""
         given = settings(text, anywhere=bool(words)) if words or at_start else {}
         words = words and (" ".join([*given][:_FIRST_NAMES]) or words)
         if step is None:
             self._arguments = self._arguments or words
+        elif words and words == self._arguments and may_begin:
+            self._begun, self._given = self._begun or REPEATED, config_facts(given or values)
+            return True
         elif words and words == self._arguments:
             self.log.launch(config_facts(given or values))
             self.course.launch()
