@@ -31,6 +31,17 @@ def test_a_counter_before_a_dash_is_no_place_in_a_program(prefix: str, tmp_path:
     assert points(attempt, "loss")[:2] == [(10, 0.9), (11, 0.8182)]
 
 
+@pytest.mark.parametrize(
+    ("record", "after"), [("Epoch {} loss: {:.3f}", ""), ("train: {} @ loss: {:.3f} lr: 0.1", " ")]
+)
+def test_records_of_a_program_that_writes_no_line_ends(record: str, after: str, tmp_path: Path) -> None:
+    losses = [2 + 1 / n for n in range(1, 81)]
+    text = after.join(record.format(n, loss) for n, loss in enumerate(losses, 1))
+    attempt = read(tmp_path, text)
+    assert attempt.truncated
+    assert attempt.series["loss"].values.tolist()[:78] == [round(loss, 3) for loss in losses[:78]]
+
+
 def test_a_number_of_a_rank_leaves_the_next_name_alone(tmp_path: Path) -> None:
     attempt = read(tmp_path, "".join(f"step {step} rank 1 loss {9 - step / 8}\n" for step in range(20)))
     assert points(attempt, "loss")[:2] == [(0, 9.0), (1, 8.875)]

@@ -34,6 +34,7 @@ from chronicle.readers.text import HEAD_BYTES, Head, encoding_of
 
 CHUNK_BYTES = 1 << 21
 MAX_LINE_BYTES = 1 << 20
+_LONG_LINE_BYTES = 1000  # if they hold no line end, the program may never write one
 
 _LINE_END = re.compile(rb"[\r\n]")
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -46,6 +47,7 @@ _BAR_BEFORE_LINE = re.compile(
     rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])"
     rb"(?=[^\s\],|)]| +(?:\[?\d{2,4}[-/:]\d\d[-/:]\d\d|[\[(]?(?:INFO|WARN|DEBUG|ERROR)|[IWEF]\d{4} \d))"
 )
+_FIRST_WORD = re.compile(rb"[A-Za-z]\w*\W{1,3}(?=\d)")  # with which each record begins, before what it counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,8 +122,8 @@ def _utf8_blocks(source: Source, size: int) -> Iterator[bytes]:
 
 
 def plain(data: bytes) -> bytes:
-    """The text without colours, in which every line ends with ``\\n`` or a lone ``\\r``. One that was torn by
-    zeros is empty."""
+    """The text without colours, in which every line ends with ``\\n`` or a lone ``\\r``, and so does a record
+    of a program that writes no line ends. A line that was torn by zeros is empty."""
     if b"\0\0" in data:
         data = _LINE.sub(lambda line: b"" if is_torn(line[0]) else line[0].strip(b"\0"), data)
     if b"\x1b" in data:
@@ -130,6 +132,8 @@ def plain(data: bytes) -> bytes:
         data = _TYPED.sub(b"", data)
     if b"it/s" in data or b"s/it" in data:
         data = _BAR_BEFORE_LINE.sub(rb"\1\r", data)
+    if len(data) > _LONG_LINE_BYTES and not _LINE_END.search(data) and (word := _FIRST_WORD.match(data)):
+        data = re.sub(rb"(?<=\W|\d)" + re.escape(word[0]) + rb"(?=\d)", rb"\r\g<0>", data)
     return data.replace(b"\r\n", b"\n") if b"\r" in data else data
 
 
@@ -219,7 +223,7 @@ def sample(head: Head) -> bytes:
         encoding = "utf-16-be" if start.startswith(b"\xfe\xff") else "utf-16-le"
     if encoding != "utf-8-sig":
         parts = [part.decode(encoding, "replace").encode() for part in parts]
-    return plain(b"\n".join(parts)).replace(b"\r", b"\n")
+    return b"\n".join(map(plain, parts)).replace(b"\r", b"\n")
 
 
 _DIGIT = re.compile(rb"\d")
