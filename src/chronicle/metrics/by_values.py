@@ -16,6 +16,8 @@ from chronicle.model import Role, Series
 Log = Mapping[str, Series]  # by name
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
 _MOST_NAMED = 4  # names that a reason lists
+_PHASES = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
+_OF_PHASES = _PHASES[0] | _PHASES[1]
 
 
 class ByValues(NamedTuple):
@@ -36,18 +38,17 @@ def by_values(series: Log) -> dict[str, ByValues]:
         listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
         why = f"lies in [0, 1] and sums to one with {listed}"
         decided |= {name: ByValues(Role.RATIO, why) for name in family}
-    in_phases = [n for n in series if plain(n) in aliases.OF_TRAINING | aliases.OF_EVALUATION]
+    in_phases = [name for name in series if plain(name) in _OF_PHASES]
     if all(are_counts(series[name].values) for name in in_phases):
         decided |= dict.fromkeys(in_phases, ByValues(Role.OTHER, "counts something, in whole numbers"))
     decided |= _made_small(series)
     if not totals:
         return decided
-    phases = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
-    of_phases = {f"{phase} {plain(bare)}" for bare in totals for phase in phases[0] | phases[1]}
-    beside = (name for name in series if plain(name) in of_phases)
+    with_phase = {f"{phase} {plain(bare)}" for bare in totals for phase in _OF_PHASES}
+    beside = (name for name in series if plain(name) in with_phase)
     by_plain = {plain(name): name for name in sorted(beside, key=lambda n: len(series[n]))}
     for bare in totals:
-        of_both = [next((n for p in ps if (n := by_plain.get(f"{p} {plain(bare)}"))), "") for ps in phases]
+        of_both = [next((n for p in ps if (n := by_plain.get(f"{p} {plain(bare)}"))), "") for ps in _PHASES]
         if all(of_both) and is_retold(series[bare], [series[name] for name in of_both]):
             decided[bare] = ByValues(Role.OTHER, f"tells again what {' and '.join(of_both)} tell")
     known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
@@ -74,7 +75,7 @@ def _made_small(series: Log) -> dict[str, ByValues]:
     """A fitness of which less is better, as a loss: the best of each generation lies below the mean, and
     falls. One that is told at checkpoints alone may lag below a mean that rises, but rises with it."""
     words = {n: {*plain(n).split()} for n, m in series.items() if Role.OBJECTIVE in (m.role, role_of(n))}
-    found = dict[str, ByValues]()
+    decided = dict[str, ByValues]()
     for name, best in series.items() if words else ():
         rest = {*plain(name).split()} ^ {"best"}
         for mean in (n for n, own in words.items() if "best" not in rest and own - {*aliases.MEANS} == rest):
@@ -83,8 +84,8 @@ def _made_small(series: Log) -> dict[str, ByValues]:
                 continue
             if (best.values < means.values).any() and best.values[-1] < best.values[0]:
                 why = f"is made small: {name} lies below {mean}, and falls"
-                found |= {name: ByValues(Role.OTHER, why), mean: ByValues(Role.LOSS, why)}
-    return found
+                decided |= {name: ByValues(Role.OTHER, why), mean: ByValues(Role.LOSS, why)}
+    return decided
 
 
 def _bare_total(total: Series, others: Sequence[str], why: str) -> dict[str, ByValues]:

@@ -75,8 +75,9 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
         rises = len(values) > 0 and values[-1] >= values[0]
         # `l` may be the length of an episode, `eval_l` games that were lost, `train` stand before the number
         # of an agent, and a `total` be a number of rows
-        is_alone = plain(name) in ("train", "training") and Role.VALIDATION_LOSS not in roles.values()
-        is_number = roles[name] in LOSSES and (is_alone or plain(name).split()[-1:] == ["l"])
+        own = plain(name) if roles[name] in LOSSES else ""
+        is_alone = own in ("train", "training") and Role.VALIDATION_LOSS not in roles.values()
+        is_number = is_alone or own.split()[-1:] == ["l"]
         is_number |= is_loss and rises and names.is_total(name)
         is_signed = is_loss and plain(name) in ("error", "err") and (values < 0).any()  # of what is steered
         if is_clock or is_signed or (is_number and not (values % 1).any()):

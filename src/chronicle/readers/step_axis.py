@@ -37,6 +37,7 @@ _BETWEEN_WORDS = re.compile(r"[\s.\-]+")
 _NUMBER_OF = re.compile(r"(?:num|number)_of_")
 # Behind what is counted: "iteration index", `step_count`.
 ITS_NUMBER = re.compile(r"(?<=[a-z])[ _](?:index|idx|number|id)$|(?<=step|date|tion|iter)_(?:counte?r?|num)$")
+_NUMBERS = ("index", "idx", "number", "id", "count", "counter", "num")  # with which these end
 _TOTAL_PREFIXES = ("max_", "total_", "num_")  # what it counts up to: `global_step/max_steps`
 _TRACKER_STEP = "_step"  # counts calls of the tracker: any step that the trainer counts is preferred
 
@@ -52,7 +53,12 @@ def column_key(name: str) -> str:
 
 def names_one_of(name: str, names: Collection[str]) -> bool:
     """Whether a column has one of these names, or says that it is the number of one: `episode_id`."""
-    return (key := column_key(name)) in names or ITS_NUMBER.sub("", key) in names
+    return (key := column_key(name)) in names or _without_number(key) in names
+
+
+def _without_number(key: str) -> str:
+    """What a name counts, if a word for its number stands behind it: asked of each of 100,000 columns."""
+    return ITS_NUMBER.sub("", key) if key.endswith(_NUMBERS) else key
 
 
 @lru_cache(maxsize=_CACHED_NAMES)
@@ -72,7 +78,7 @@ def step_rank(name: str) -> int | None:
 
 def _of_number(name: str) -> str:
     key = column_key(name)
-    return key if key in _RANK else ITS_NUMBER.sub("", key)
+    return key if key in _RANK else _without_number(key)
 
 
 @lru_cache(maxsize=_CACHED_NAMES)
