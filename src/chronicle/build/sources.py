@@ -28,7 +28,7 @@ from chronicle.metrics.values import clipped, instant, natural, plural
 from chronicle.metrics.values import expand as hosts_of
 from chronicle.model import Attempt, Entry, Fault, Join, Timeline
 from chronicle.readers import Reading, local, read_all, runs_below, runs_of_store, what_to_do
-from chronicle.readers.find import AGAIN, RunSource, claims, folder_claims, is_found, is_log, scan
+from chronicle.readers.find import AGAIN, RunSource, claims, folder_claims, holds_log, is_log, scan
 from chronicle.readers.side_files import is_side_file
 from chronicle.timeline import stitch
 from chronicle.timeline.courses import course, wall_clock
@@ -149,7 +149,7 @@ def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFo
                     replace(of_store, run_id=safe_id(s.run_id), name=s.run_id, only=s.only) for s in held
                 ]
             apart = {*stores, *run.own_files}
-            rest = tuple(f for f in files if f not in apart and (f in logs or is_found(f))) if stores else ()
+            rest = tuple(f for f in files if f not in apart and (f in logs or holds_log(f))) if stores else ()
             if not stores or rest:
                 run_folders.append(replace(run, logs=rest) if stores else run)
     return with_unique_ids(run_folders)

@@ -286,11 +286,11 @@ def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) ->
         for ends in (ends for ends in own_steps if len(ends) * _TOOTH_SAMPLES <= len(steps)):
             rows = np.searchsorted(steps, ends, "right")
             yield np.unique(np.append(0, rows[rows < len(steps)]))
-        yield from (np.arange(0, len(steps), place) for place in _untold(series.values))
+        yield from (np.arange(0, len(steps), place) for place in _unmarked_lengths(series.values))
 
 
 @np.errstate(invalid="ignore", over="ignore")  # logged values may be as large as floats get
-def _untold(values: Floats) -> list[int]:
+def _unmarked_lengths(values: Floats) -> list[int]:
     """Lengths that the teeth of a mean may have which nothing tells: most begin far away, but the samples of
     which it is the mean go on as before, and are as unlike each other late in a tooth as early."""
     moves = np.abs(np.diff(values, prepend=np.nan))

@@ -173,7 +173,7 @@ def foreign_logs(reader: Reader, folder: Path) -> Iterator[Path]:
             yield from scan(entry, is_log).all_logs() if entry.is_dir() else filter(is_log, [entry])
 
 
-def is_found(path: Path) -> bool:
+def holds_log(path: Path) -> bool:
     """Whether something in a folder is a log, or holds one, and is not passed over."""
     if path.name in _PASSED_OVER or path.name.startswith("."):
         return False
