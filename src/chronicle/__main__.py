@@ -10,6 +10,9 @@ try:
     import signal
     import threading
 
+    # No large matrices are multiplied here, and threads that wait for them cost as much as importing numpy.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
     import click
 
     from chronicle.cli import cli

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +26,7 @@ from chronicle.readers.catalogue import all_readers
 from chronicle.readers.console.chunks import chunks, sample, split
 from chronicle.readers.console.log import Log, Rows, text_of, watched
 from chronicle.readers.console.pairs import pairs
-from chronicle.readers.find import claims, scan
+from chronicle.readers.find import claims, files_below
 from chronicle.readers.text import Head, encoding_of, unpacked
 
 _OF_TRAINING = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
@@ -52,13 +51,13 @@ def examine(path: Path) -> dict[str, Any]:
     """
     with watched() as logs:
         reading = read_all(path)
-    files = [path] if path.is_file() else filter(os.path.isfile, scan(path, os.path.isfile).all_logs())
+    files = list(files_below(path))
     try:
         content = _content(path, logs)
     except (OSError, LogError):  # the reason is among the problems already
         content = {"lines": {}, "kinds": []}
     attempts, problems = reading.attempts, reading.problems
-    nothing = [] if attempts or problems else [f"no file is a log. {what_to_do(path)}"]
+    nothing = [] if attempts or problems else [f"no file is a log. {what_to_do(path, files)}"]
     return {
         "path": str(path),
         "n_bytes": sum(file.stat().st_size for file in files),

@@ -69,7 +69,7 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
     again = tuple(name for name in series if len(series[name]) > 1)
     if len(again) < len(series) and any(len(series[name]) >= MIN_POINTS for name in again):
         roles |= by_names(again, tuple(given.items()))
-    for name in series:
+    for name in _named(roles, Role.STEP_TIME, *LOSSES):
         values, is_loss = series[name].values, roles[name] is Role.LOSS
         is_clock = roles[name] is Role.STEP_TIME and _is_clock(name, values)
         rises = len(values) > 0 and values[-1] >= values[0]

@@ -13,12 +13,12 @@ import errno
 import gc
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
-from itertools import groupby, repeat
+from itertools import groupby, islice, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -164,18 +164,13 @@ def _whole_store(file: Path, size: int, time_ns: int) -> list[Attempt]:
     return read_file(file)
 
 
-def what_to_do(path: Path) -> str:
-    """What to do where nothing at a path is a log: look at the texts there, or name a log."""
+def what_to_do(path: Path, files: Iterable[Path] | None = None) -> str:
+    """What to do where nothing at a path is a log: look at the texts among the ``files`` there (None: they
+    are sought), or name a log."""
     if path.name == _AIM or os.path.isdir(path / _AIM):
         return _LACKS_AIM
-    seen: list[Path] = []
-
-    def is_named(file: Path) -> bool:  # once there are enough of them no other file is opened
-        named = len(seen) <= _MOST_NAMED and find.is_text(file)
-        seen.extend([file] if named else [])
-        return named
-
-    texts = list(scan(path, is_named).all_logs()) if path.is_dir() else []
+    files = [] if path.is_file() else find.files_below(path) if files is None else files
+    texts = list(islice(filter(find.is_text, files), _MOST_NAMED + 1))  # no other file is opened
     if not texts:
         return f"Remedy: name a log of a known format ({', '.join(reader.NAME for reader in all_readers())})"
     return nobody_reads([str(text.relative_to(path)) for text in texts])

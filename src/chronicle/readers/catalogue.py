@@ -135,20 +135,22 @@ def _entry_points() -> Sequence[Any]:
 def by_rank(head: Head) -> list[list[Reader]]:
     """The readers of which a file may be, in the order in which they are asked: by FALLBACK, those of one
     number together. Raises OSError."""
-    ranks = {rank: list(readers) for rank, readers in _of_kind(head.kind).items()}
-    formats = [_FORMATS[name]] if head.is_text and (name := format_of(head)) else []
-    for reader in (*formats, *plugins()[0]):
-        ranks.setdefault(int(getattr(reader, "FALLBACK", 0)), []).append(reader)
+    ranks = _of_kind(head.kind, format_of(head) if head.is_text else "")
+    if plugins()[0]:
+        ranks = {rank: list(readers) for rank, readers in ranks.items()}
+        for reader in plugins()[0]:
+            ranks.setdefault(int(getattr(reader, "FALLBACK", 0)), []).append(reader)
     return [ranks[number] for number in sorted(ranks)]
 
 
 @lru_cache(maxsize=1024)
-def _of_kind(kind: Kind) -> dict[int, list[Reader]]:
-    """Those of chronicle by FALLBACK, without the formats, of which a text holds a record of one at most."""
+def _of_kind(kind: Kind, format_name: str) -> dict[int, list[Reader]]:
+    """Those of chronicle by FALLBACK. Of the formats a text is of one at most, whose name is given."""
     ranks = dict[int, list[Reader]]()
     for reader in READERS:
-        if isinstance(reader, OnDemand) and reader.NAME not in _FORMATS and reader.may_be(kind):
-            ranks.setdefault(reader.FALLBACK, []).append(reader)
+        may_be = isinstance(reader, OnDemand) and reader.NAME not in _FORMATS and reader.may_be(kind)
+        if may_be or reader.NAME == format_name:
+            ranks.setdefault(int(getattr(reader, "FALLBACK", 0)), []).append(reader)
     return ranks
 
 

@@ -148,6 +148,11 @@ def is_text(path: Path) -> bool:
         return False
 
 
+def files_below(path: Path) -> Iterator[Path]:
+    """The files of a folder and of those in it, in order, logs or not; for a file itself."""
+    return filter(os.path.isfile, [path] if path.is_file() else scan(path, os.path.isfile).all_logs())
+
+
 def unknown_logs(path: Path) -> list[Path]:
     """The texts below a folder that are logs by their names, and that no reader knows. Follows no links."""
     named: list[Path] = []

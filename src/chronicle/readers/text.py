@@ -29,7 +29,7 @@ _MOST_ZEROS = 1 << 26  # bytes at the start of a file that are skipped
 _CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])  # that no text has; 27 begins a colour
 _BLANKS = codecs.BOM_UTF8 + b" \t\n\r\v\f\0"
 _MOST_CONTROLS = 0.01  # of a text
-Kind = tuple[bool, bool, bytes, bytes]  # has it zeros, is it text, its first byte but blanks, its first two
+Kind = tuple[bool, bool, bytes, bytes]  # has it zeros, is it text, its first byte but blanks, its first byte
 # The suffixes of documents and programs, which may quote a log.
 _OF_WORDS = re.compile(
     r"\.(md|rst|py[ix]?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|html?|xml|svg|[jt]sx?|css|cc?|hh?|[ch](pp|xx)|cuh?|go|rs"
@@ -63,7 +63,7 @@ class Head:
         file = io.BytesIO(self.start) if is_whole else self.path.open("rb")
         return io.TextIOWrapper(file, encoding_of(self.start), "replace")
 
-    @cached_property
+    @property
     def opens(self) -> bytes:
         """The first byte that is no blank and no byte order mark; b"" where it is not known."""
         return b"" if _is_utf16(self.start) else self.start.lstrip(_BLANKS)[:1]
@@ -71,14 +71,14 @@ class Head:
     @cached_property
     def kind(self) -> Kind:
         """What is known of it before any reader looks."""
-        return b"\0" in self.start, self.is_text, self.opens, self.start[:2]
+        return b"\0" in self.start, self.is_text, self.opens, self.start[:1]
 
-    @property
+    @cached_property
     def is_of_words(self) -> bool:
         """Whether the name is that of a document or a program, which may quote a log."""
         return _OF_WORDS.fullmatch(self.path.suffix) is not None
 
-    @cached_property
+    @property
     def is_text(self) -> bool:
         """Whether a reader of text may find anything in the file."""
         return self.is_clean or bool(self.lines)
@@ -292,10 +292,10 @@ class OnDemand:
 
     def may_be(self, kind: Kind) -> bool:
         """Whether a file of this kind may be of the reader."""
-        has_zeros, is_text, opens, first_two = kind
+        has_zeros, is_text, opens, first = kind
         if self.starts:
             ways = self.starts if isinstance(self.starts, tuple) else (self.starts,)
-            return first_two.startswith(tuple(start[:2] for start in ways))
+            return any(start.startswith(first) for start in ways)
         return (has_zeros if self.binary else is_text) and (not self.opens or opens in self.opens)
 
     def identify(self, head: Head) -> bool:
