@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.depth import few
 
 from chronicle.metrics import arithmetic
+from chronicle.metrics import by_values as values
 from chronicle.model import Role, Series
 
 
@@ -35,6 +36,27 @@ def test_some_logs_hold_a_sum_and_others_none() -> None:
     logs = [log(seed) for seed in few(range(600), 300)]
     found = [arithmetic.parts_of(series["loss"], series) for series in logs]
     assert 50 < sum(map(bool, found)) < len(logs) - 50
+
+
+def test_of_many_logs_with_the_same_names_the_longest_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of many launches, of which one alone is long enough to show that the loss is a sum."""
+    random, asked = np.random.default_rng(0), list[int]()
+
+    def launch(n_rows: int) -> dict[str, Series]:
+        steps, (a, b) = np.arange(n_rows), random.random((2, n_rows))
+        columns = {"loss": 0.25 * a + 2 * b, "alpha": a, "beta": b}
+        return {n: Series(n, Role.OTHER, steps, v, np.full(n_rows, np.nan)) for n, v in columns.items()}
+
+    def noted(series: dict[str, Series]) -> dict[str, values.ByValues]:
+        asked.append(len(series["loss"]))
+        return by_values(series)
+
+    by_values = values.by_values
+    monkeypatch.setattr(values, "by_values", noted)
+    launches = [launch(3 + (200 if k == 70 else k % 2)) for k in range(100)]
+    assert values.roles_by_values(launches) == {"alpha": Role.PART_LOSS, "beta": Role.PART_LOSS}
+    assert asked == [203, *[4] * 15]
+    assert values.roles_by_values(launches[:3]) == {} and len(asked) == 16 + 3
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e160, 1e300])

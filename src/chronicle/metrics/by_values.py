@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from heapq import nlargest
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from chronicle.model import Role, Series
 
 Log = Mapping[str, Series]  # by name
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
+_MOST_ASKED = 16  # logs with the same names
 _MOST_NAMED = 4  # names that a reason lists
 _PHASES = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
 _OF_PHASES = _PHASES[0] | _PHASES[1]
@@ -25,6 +28,22 @@ class ByValues(NamedTuple):
 
     role: Role
     why: str
+
+
+def roles_by_values(logs: Iterable[Log]) -> dict[str, Role]:
+    """The roles that the values of the logs of one run tell; what they tell of one holds for all. Of many
+    logs with the same names, as of a run that was restarted a thousand times, the longest are asked."""
+    alike = dict[tuple[str, ...], list[Log]]()
+    for log in logs:
+        alike.setdefault(tuple(log), []).append(log)
+    asked = (
+        nlargest(_MOST_ASKED, own, key=_longest) if len(own) > _MOST_ASKED else own for own in alike.values()
+    )
+    return {name: by.role for log in chain(*asked) for name, by in by_values(log).items()}
+
+
+def _longest(log: Log) -> int:
+    return max(map(len, log.values()), default=0)
 
 
 @any_numbers

@@ -14,7 +14,7 @@ import numpy as np
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import any_numbers, median
-from chronicle.metrics.by_values import Log, by_values
+from chronicle.metrics.by_values import Log, roles_by_values
 from chronicle.metrics.names import LOSSES, is_of_opponent, plain, role_of, without_numbers, words_of
 from chronicle.model import Floats, Role, Series
 
@@ -47,7 +47,7 @@ def assign_all(
     expression of the whole name, role); the first match wins over the table, and so does a role that the
     reader gave. What the values of one log tell of a name holds for all. In a log whose ``axes`` say "item",
     only ``overrides`` give roles. Raises UsageError where an override is not a regular expression."""
-    by_value = {name: by.role for series in logs for name, by in by_values(series).items()}
+    by_value = roles_by_values(logs)
     assigned = list[dict[str, Series]]()
     for series, axis in zip(logs, axes or [""] * len(logs), strict=True):
         if axis != "item":
