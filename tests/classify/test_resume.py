@@ -131,6 +131,21 @@ def test_a_spike_to_the_first_level_that_comes_back_faster_is_a_spike(fall: floa
     assert "reinitialised" not in patterns(curve.spike(0.5, to_the_top, rise=1, fall=fall).run())
 
 
+@pytest.mark.parametrize("fall", [6, 12, 24])
+def test_a_spike_is_no_new_weights_though_the_rate_was_warmed_up(fall: float) -> None:
+    """Weighted by the rate, the first descent is as fast as the return from a spike, until half of the way."""
+    steps, random = np.arange(1, 1001), np.random.default_rng(1)
+    rate = 3e-4 * np.minimum(1, steps / 50) * (0.55 + 0.45 * np.cos(np.pi * steps / 1000))
+    loss = 2 + 8 * (steps + 5.0) ** -0.6 + random.normal(0, 0.02, len(steps))
+    loss[600:] += 2.5 * np.exp(-np.arange(400) / fall)
+    series = {
+        role.value: Series(role.value, role, steps, values, np.full(len(steps), np.nan))
+        for role, values in {Role.LOSS: loss, Role.LEARNING_RATE: rate}.items()
+    }
+    expected = {"near-perfect", "spike-fast-recovery"}
+    assert {*classify(stitch([Attempt("run", ("run",), series)])).patterns} == expected
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_new_weights_late_in_a_schedule_learn_as_slowly_as_their_rate(seed: int) -> None:
     """The second descent takes three times the steps, and the log ends before it has gone half of the way."""

@@ -28,7 +28,7 @@ def in_examples(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("example", examples(), ids=str)
 def test_example_is_read_as_its_gold_file_says(example: Path) -> None:
     assert text(read(example)) == gold_of(example).read_text(), (
-        "if this is right: python -m tests.readers.gold"
+        "if this is right: python -m tests.readers.gold --force"
     )
 
 

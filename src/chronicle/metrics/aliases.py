@@ -229,8 +229,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.OTHER, r"^(timing|timers?|time|profiling)\b.*\b(rewards?|scores?)\b"
         r"|\b(rewards?|scores?) (fn |func |function |model )?(time|duration|latency)\b",
         "timing_s/reward, time/reward_fn, reward_time"),
-    Alias(Role.LEARNING_RATE, r"\b(l ?r\d*|lrs|learning rates?)\b",
-        "lr, learning_rate, train/learning_rate, lr/pg0, x/lr0, lr-AdamW, current_lr, L.r."),
+    Alias(Role.LEARNING_RATE, r"\b(l ?r\d*|lrs|lrm|learning rates?)\b",
+        "lr, learning_rate, train/learning_rate, lr/pg0, x/lr0, lr-AdamW, current_lr, L.r., train/lrm"),
     Alias(Role.STEP_TIME, r"\b(step|iteration|iter|batch) (time|timing|duration|cost|avg)\b"
         r"|\btime (per step|(per )?(iteration|iter|batch))\b|\btiming (s|ms) step$"
         r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"

@@ -3,8 +3,8 @@
 reinitialised
     Sees: new weights under an old step count.
     Rule: the loss is back at the very first level of the run, at once and no higher, and then takes about as
-    long (within a factor of 1.6) for each tenth of the way down as the first time, in steps or in steps
-    weighted by the learning rate.
+    long (within a factor of 1.6) for most tenths of the way down, and for most of the last three, as the
+    first time, in steps or in steps weighted by the learning rate.
     Blind to: logs that do not begin with the run, and learning too fast for them.
     False alarm: a spike taller than all others, rarely.
     Source: AlgoPerf logs with a scheduled re-initialisation.
@@ -155,8 +155,9 @@ def same_course(
         return False  # so fast that every return from a spike looks alike
     over = float(steps[-1] - steps[0])
     seen = ((once + gap) * SAME_PACE_TIMES <= over) | np.isfinite(twice)
-    pace = median((twice[seen] + gap) / (once[seen] + gap))
-    return 1 / SAME_PACE_TIMES <= pace <= SAME_PACE_TIMES
+    paces = (twice[seen] + gap) / (once[seen] + gap)
+    of_all, of_last = median(paces), median(paces[-3:])  # a return from a spike is ever faster
+    return all(1 / SAME_PACE_TIMES <= pace <= SAME_PACE_TIMES for pace in (of_all, of_last))
 
 
 def passed(steps: Floats, y: Floats, levels: Floats) -> Floats:
