@@ -16,8 +16,7 @@ from tests.depth import few
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify.patterns import BY_ID
 from chronicle.classify.rules import RULES
-from chronicle.classify.rules.whole_run import HEALTHY
-from chronicle.classify.thresholds import table
+from chronicle.classify.rules.whole_run import NOISY, PERFECT
 from chronicle.classify.view import look
 from chronicle.model import Attempt, Fault, Place, Role, Series, Verdict
 from chronicle.pages.words import role_words
@@ -49,7 +48,7 @@ ZOO = zoo()
 
 
 def test_the_rules_cover_the_list_of_patterns() -> None:
-    declared = {p for rule in RULES for p in rule.patterns} | set(HEALTHY)
+    declared = {p for rule in RULES for p in rule.patterns} | {PERFECT, NOISY}
     assert declared == set(BY_ID)
 
 
@@ -74,7 +73,7 @@ def test_a_diagnosis_holds_together(name: str) -> None:
 @pytest.mark.parametrize("name", ZOO)
 def test_what_is_good_has_its_own_finding(name: str) -> None:
     d = diagnosis(ZOO[name])
-    assert (d.verdict is Verdict.GOOD) == bool(set(d.patterns) & set(HEALTHY))
+    assert (d.verdict is Verdict.GOOD) == bool(set(d.patterns) & {PERFECT, NOISY})
 
 
 def test_a_dead_branch_is_judged_but_gives_no_verdict() -> None:
@@ -366,7 +365,10 @@ def test_a_threshold_can_be_changed() -> None:
 
 def test_every_threshold_has_a_unit_a_reason_and_a_line_in_the_docs() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (.+?) \| (.+?) \|$", DOCS.read_text(), re.M)
-    assert rows == [(name, f"{value:g}", unit, why) for name, value, unit, why in table()]
+    assert rows == [
+        (f.name, f"{getattr(DEFAULTS, f.name):g}", f.metadata["unit"], f.metadata["why"])
+        for f in fields(Thresholds)
+    ]
     assert all(f.metadata["unit"] and f.metadata["why"] for f in fields(Thresholds))
 
 

@@ -71,7 +71,6 @@ from chronicle.metrics.roles import MIN_POINTS, SCORES
 from chronicle.model import Finding, Floats, Role, Series
 
 PERFECT, NOISY = "near-perfect", "noisy-healthy"
-HEALTHY = (PERFECT, NOISY)
 FEWEST_ATTEMPTS = 3  # of which most must end badly
 USUAL_CLASSES = (2, 3, 4, 5, 8, 10, 20, 50, 100, 200, 256, 1000, 32000, 50257, 50304)
 OFF_GUESSING = 0.006  # share of the logarithm of the classes that label noise and weight decay may add
