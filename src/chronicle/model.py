@@ -214,6 +214,11 @@ class Track(Series):
     attempt: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     live: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
+    def rows_of(self, attempt: int) -> slice:
+        """The rows of an attempt, which stand together."""
+        # int32 as in the array: numpy would convert the whole array to the type of a larger integer
+        return slice(*np.searchsorted(self.attempt, np.array([attempt, attempt + 1], np.int32)).tolist())
+
 
 @dataclass(frozen=True)
 class StepBack:

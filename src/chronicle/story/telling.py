@@ -265,9 +265,7 @@ class _Clock:
         index, run = self.run.index(attempt or None), self.run.timeline
         points = [(-math.inf, math.nan)]
         for track in run.by_role(Role.TOKENS) if tokens else distinct_in(run):
-            own = slice(None)  # all rows, or those of the attempt, which stand together
-            if index is not None:
-                own = slice(*np.searchsorted(track.attempt, np.array([index, index + 1], np.int32)))
+            own = slice(None) if index is None else track.rows_of(index)
             values = (track.values if tokens else track.times)[own]
             known = np.isfinite(values) & (index is not None or track.live)
             steps, values = track.steps[own][known], values[known]

@@ -73,8 +73,8 @@ def course(attempt: Attempt) -> Course | None:
         return None
     fewest = max(1.0, _DENSE_SHARE * len(ticks))
     # A bar that is drawn empty tells its epoch and nothing else.
-    told = [s for s in attempt.series.values() if s is ticks or s.role is not Role.EPOCH]
-    dense = [s.steps for s in told if len(s) >= fewest]
+    trained = [s for s in attempt.series.values() if s is ticks or s.role is not Role.EPOCH]
+    dense = [s.steps for s in trained if len(s) >= fewest]
     started, ended = wall_clock(attempt)
     first, last = min(int(s[0]) for s in dense), max(int(s[-1]) for s in dense)
     return Course(attempt, ticks, first, last, started, ended)

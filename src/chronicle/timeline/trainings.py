@@ -151,10 +151,10 @@ class LatestAttempts:
 
     def logging_metrics_of(self, after: Course) -> Index:
         """The trainings that log at least one of the attempt's metrics."""
-        found = np.zeros(self._rows.shape[1], bool)
+        alike = np.zeros(self._rows.shape[1], bool)
         for metric in after.attempt.series.keys() & self._logging.keys():
-            found |= self._logging[metric]
-        return np.flatnonzero(found)
+            alike |= self._logging[metric]
+        return np.flatnonzero(alike)
 
     def best_training(self, among: Index, after: Course) -> tuple[int, bool]:
         """Which of these trainings (at least one) ``after`` belongs to by the strongest evidence that tells
@@ -315,9 +315,7 @@ def as_parts_of_tracks(series: Mapping[str, Track], attempts: Sequence[Attempt])
     def part(track: Track, own: Series, k: int) -> Series:
         if own.steps is track.steps and own.values is track.values:
             return own  # no other attempt logs this metric
-        # An int32 as in the array: numpy would convert the whole array to the type of a larger integer.
-        at = int(np.searchsorted(track.attempt, np.int32(k)))
-        rows = slice(at, at + len(own))
+        rows = track.rows_of(k)
         return replace(own, steps=track.steps[rows], values=track.values[rows], times=track.times[rows])
 
     parts = [{m: part(series[m], s, k) for m, s in log.series.items()} for k, log in enumerate(attempts)]
@@ -387,7 +385,7 @@ def discarded(timeline: Timeline) -> dict[str, Any]:
     for k, attempt in enumerate(timeline.attempts):
         if (ticks := clock(attempt)) is not None:
             track = timeline.series[ticks.metric]
-            rows = slice(*np.searchsorted(track.attempt, np.array([k, k + 1], np.int32)))
+            rows = track.rows_of(k)
             if len(on_course := track.steps[rows][track.live[rows]]):
                 ends.setdefault(training[k], []).extend((int(on_course.min()), int(on_course.max())))
     live_steps = sum(max(span) - min(span) for span in ends.values())
