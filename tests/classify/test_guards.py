@@ -10,9 +10,9 @@ from tests.curves.series import grad_norm, learning_rate
 from tests.depth import few
 
 from chronicle.classify import classify
+from chronicle.classify.report import numbered
 from chronicle.classify.rules.slow_changes import last_block
 from chronicle.classify.thresholds import DEFAULTS
-from chronicle.classify.verdict import numbered
 from chronicle.model import Floats, Role, Verdict
 from chronicle.timeline import stitch
 
@@ -156,7 +156,8 @@ def test_scores_that_rose_and_fell_again_make_no_run_good(end: float, verdict: V
 
 def test_two_findings_of_one_name_and_place_have_an_id_each() -> None:
     spikes = findings(Curve(1).spike(0.3, 20).run(), "spike-fast-recovery")
-    assert [f.id for f in numbered(spikes * 3)] == [spikes[0].id, f"{spikes[0].id}~2", f"{spikes[0].id}~3"]
+    ids = [f.id for f in numbered(spikes * 3, "~")]
+    assert ids == [spikes[0].id, f"{spikes[0].id}~2", f"{spikes[0].id}~3"]
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from chronicle.classify.thresholds import CONFIDENCE
 from chronicle.classify.view import AttemptView, View
-from chronicle.model import Criterion, Finding, Series
+from chronicle.model import Criterion, Event, Finding, Series
 
 Search = Callable[[View], Iterable[Finding]]
+Named = TypeVar("Named", Finding, Event)
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,14 @@ def renamed(shape: Finding, pattern: str, checks: Sequence[Check], *, why: str) 
     evidence, criteria = {**shape.evidence, **_evidence(checks)}, shape.criteria + _criteria(checks)
     named = replace(shape, pattern=pattern, runner_up=shape.pattern, runner_up_if=why)
     return replace(named, evidence=evidence, criteria=criteria)
+
+
+def numbered(named: Iterable[Named], mark: str) -> Iterator[Named]:
+    """Findings or events with unique ids: the second of an id has ``mark`` and 2 behind it, the third 3."""
+    often = Counter[str]()
+    for item in named:
+        often[item.id] += 1
+        yield replace(item, id=f"{item.id}{mark}{often[item.id]}") if often[item.id] > 1 else item
 
 
 def stands(known: Finding) -> bool:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from chronicle.classify.measure import FEWEST_POINTS, can_resolve, improves, median, positive, rises, trend
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
-from chronicle.classify.report import calibrated
+from chronicle.classify.report import calibrated, numbered
 from chronicle.classify.resumed import judged, validation_stays
 from chronicle.classify.rules import RULES, loss_shapes, schedule, whole_run
 from chronicle.classify.rules.datasets import DATASET_SPIKE
@@ -62,7 +61,7 @@ def diagnose(view: View) -> Diagnosis:
         verdict = verdict if done else Verdict.WORRYING
     if verdict is Verdict.GOOD:
         findings += whole_run.healthy(view, [f for f in live if f.pattern not in PROPERTIES])
-    findings = [calibrated(f) for f in numbered(findings)]
+    findings = [calibrated(f) for f in numbered(findings, "~")]
     findings.sort(key=lambda f: (-f.severity, f.start_step, f.pattern, f.metric or "", f.attempt or ""))
     patterns = tuple(sorted({f.pattern for f in findings}))
     unnamed = ((p.id, lacking(view, p)) for p in PATTERNS if p.id not in patterns)
@@ -129,15 +128,6 @@ def moved_by(series: Series, finding: Finding) -> float:
     before = size[steps < finding.start_step][-max(len(during), 8) :]
     during = during if finding.end_step is not None else during[len(during) // 2 :]
     return median(during) - median(before) if len(during) and len(before) else 0.0
-
-
-def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings with unique ids: a second one with the same id gets a number."""
-    seen: Counter[str] = Counter()
-    for finding in findings:
-        seen[finding.id] += 1
-        n = seen[finding.id]
-        yield finding if n == 1 else replace(finding, id=f"{finding.id}~{n}")
 
 
 def is_live(view: View, finding: Finding) -> bool:

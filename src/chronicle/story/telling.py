@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -17,6 +16,7 @@ from operator import attrgetter, itemgetter
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID
+from chronicle.classify.report import numbered
 from chronicle.metrics.values import clipped, count, fault_words, instant, plural, stated, times_over
 from chronicle.model import Event, EventKind, Fault, Finding, JoinKind, Note, Quantity, Role, Track
 from chronicle.story.measured import DIVERGES, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
@@ -160,19 +160,9 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
     )
 
 
-def _numbered(events: Iterable[Event]) -> list[Event]:
-    often: Counter[str] = Counter()
-    numbered = []
-    for event in events:
-        often[event.id] += 1
-        again = f".{often[event.id]}" if often[event.id] > 1 else ""
-        numbered.append(replace(event, id=event.id + again))
-    return numbered
-
-
 def _with_ids(events: Iterable[Event]) -> list[Event]:
     """Events with unique ids; a finding also has the neighbouring ids, for notes from before it moved."""
-    named = _numbered(events)
+    named = [*numbered(events, ".")]
     taken = {event.id for event in named}
     for place, event in enumerate(named):
         if event.kind is EventKind.FINDING and (match := _EVENT_ID.fullmatch(event.id)):
@@ -206,7 +196,7 @@ def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[
             step = of.step if note.step is None else note.step
             event = replace(event, step=step, attempt=of.attempt, of=of.id)
         noted.append(event)
-    return known, _numbered(noted)
+    return known, [*numbered(noted, ".")]
 
 
 def _event_of_note(note: Note, events: Sequence[Event]) -> int | None:
