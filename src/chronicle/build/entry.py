@@ -40,11 +40,6 @@ from chronicle.workspace.config import RunConfig
 DIAGNOSIS = "chronicle/diagnosis/1"
 ENTRY = "chronicle-entry/2"
 
-# The published names of fields.
-_RENAMED: dict[tuple[type, str], str] = {
-    (model.Finding, "metric"): "series",
-    (model.Comparison, "metric"): "series",
-}
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
@@ -148,7 +143,8 @@ def json_schema(what: str) -> dict[str, Any]:
 
 
 def _name(kind: type, field: str) -> str:
-    return _RENAMED.get((kind, field), field)
+    """The published name of a field."""
+    return "series" if field == "metric" and kind in (model.Finding, model.Comparison) else field
 
 
 def _object_schema(kind: Any) -> dict[str, Any]:

@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from typing import Any
 from chronicle.build.store import last_seen
 from chronicle.errors import ChronicleError, NotALog, NothingToRead, UsageError
 from chronicle.metrics.aliases import has_year, in_year_of
-from chronicle.metrics.values import clipped, instant, natural, plural
+from chronicle.metrics.values import clipped, instant, moment, natural, plural
 from chronicle.metrics.values import expand as hosts_of
 from chronicle.model import Attempt, Entry, Fault, Join, Timeline
 from chronicle.readers import Reading, local, read_all, runs_below, runs_of_store, what_to_do
@@ -173,7 +172,7 @@ class _Activity:
         self.run_id, rows = entry.run_id, entry.attempts
         times = [(row.get("started"), row.get("ended")) for row in rows]
         known = (ends for ends in times if all(ends))
-        self.spans = [[datetime.fromisoformat(str(t)).timestamp() for t in ends] for ends in known]
+        self.spans = [[moment(str(time)) for time in ends] for ends in known]
         self.jobs = {row["job"] for row in rows if row.get("job")}
         # Without domains, because logs write the same name with and without.
         self.hosts = {h.partition(".")[0] for row in rows for h in hosts_of(row.get("nodes") or "")}

@@ -195,10 +195,9 @@ def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
 def _left_behind(view: View, join: Join, disturbances: Disturbances) -> dict[str, Any]:
     if join.kind is not JoinKind.ROLLBACK:
         return {}
-    came_by = view.once(("came by",), lambda: {other.after: other for other in view.timeline.joins})
     way = [join.before]  # the attempts back from the join that held its `to_step` or what came after it
-    while way[-1] in came_by and came_by[way[-1]].to_step > join.to_step:
-        way.append(came_by[way[-1]].before)
+    while (came_by := view.join_into.get(way[-1])) and came_by.to_step > join.to_step:
+        way.append(came_by.before)
     names = dict.fromkeys(view.attempts[k].name for k in way)
     undone = [f for name in names for f in disturbances.get(name, ()) if _end(view, f) >= join.to_step]
     if not undone:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from chronicle.figures import scales
 from chronicle.figures.scales import Line, Pair, Pane, Panel, Scale, Segment, Window
 from chronicle.figures.sheet import SMALL_PX, Box, label, label_px, one_line
+from chronicle.metrics.arithmetic import median
 from chronicle.metrics.names import LOSSES
 from chronicle.model import Floats
 from chronicle.story.measured import is_cut_off
@@ -262,14 +263,8 @@ def envelope(steps: Floats, values: Floats, first: float, last: float, columns: 
     if np.isnan(finite).any():
         parts = [part[~np.isnan(part)] for part in parts]
     centres = np.asarray(first + (column[starts] + 0.5) * ((last - first) / columns), np.float64)
-    medians = np.array([_median(part) if len(part) else np.nan for part in parts])
+    medians = np.array([median(part) for part in parts])
     return centres, np.fmin.reduceat(finite, starts), medians, np.fmax.reduceat(finite, starts)
-
-
-def _median(values: Floats) -> float:
-    low, high = (len(values) - 1) // 2, len(values) // 2
-    ordered = np.partition(values, (low, high))  # a quarter of the time of np.median
-    return float(ordered[low] + ordered[high]) / 2
 
 
 def clips(panel: Panel, scale: Scale, window: Window, cut_from: float) -> list[Clip]:
