@@ -149,7 +149,7 @@ def _of_kind(kind: Kind, format_name: str) -> dict[int, list[Reader]]:
     ranks = dict[int, list[Reader]]()
     for reader in READERS:
         may_be = isinstance(reader, OnDemand) and reader.NAME not in _FORMATS and reader.may_be(kind)
-        if may_be or reader.NAME == format_name:
+        if may_be or format_name == reader.NAME:
             ranks.setdefault(int(getattr(reader, "FALLBACK", 0)), []).append(reader)
     return ranks
 
