@@ -131,18 +131,26 @@ def test_a_spike_to_the_first_level_that_comes_back_faster_is_a_spike(fall: floa
     assert "reinitialised" not in patterns(curve.spike(0.5, to_the_top, rise=1, fall=fall).run())
 
 
-@pytest.mark.parametrize("fall", [6, 12, 24])
-def test_a_spike_is_no_new_weights_though_the_rate_was_warmed_up(fall: float) -> None:
+@pytest.mark.parametrize(
+    ("fall", "left", "expected"),
+    [
+        (6, 0, {"near-perfect", "spike-fast-recovery"}),
+        (24, 0, {"near-perfect", "spike-fast-recovery"}),
+        (15, 0.35, {"spike-no-full-recovery"}),
+    ],
+)
+def test_a_spike_is_no_new_weights_though_the_rate_was_warmed_up(
+    fall: float, left: float, expected: set[str]
+) -> None:
     """Weighted by the rate, the first descent is as fast as the return from a spike, until half of the way."""
     steps, random = np.arange(1, 1001), np.random.default_rng(1)
     rate = 3e-4 * np.minimum(1, steps / 50) * (0.55 + 0.45 * np.cos(np.pi * steps / 1000))
     loss = 2 + 8 * (steps + 5.0) ** -0.6 + random.normal(0, 0.02, len(steps))
-    loss[600:] += 2.5 * np.exp(-np.arange(400) / fall)
+    loss[450:] += (2.3 - left) * np.exp(-np.arange(550) / fall) + left
     series = {
         role.value: Series(role.value, role, steps, values, np.full(len(steps), np.nan))
         for role, values in {Role.LOSS: loss, Role.LEARNING_RATE: rate}.items()
     }
-    expected = {"near-perfect", "spike-fast-recovery"}
     assert {*classify(stitch([Attempt("run", ("run",), series)])).patterns} == expected
 
 

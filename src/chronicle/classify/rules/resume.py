@@ -3,7 +3,7 @@
 reinitialised
     Sees: new weights under an old step count.
     Rule: the loss is back at the very first level of the run, at once and no higher, and then takes about as
-    long (within a factor of 1.6) for most tenths of the way down, and for most of the last three, as the
+    long (within a factor of 1.6) for most tenths of the way down, and for each of the last three, as the
     first time, in steps or in steps weighted by the learning rate.
     Blind to: logs that do not begin with the run, and learning too fast for them.
     False alarm: a spike taller than all others, rarely.
@@ -156,8 +156,8 @@ def same_course(
     over = float(steps[-1] - steps[0])
     seen = ((once + gap) * SAME_PACE_TIMES <= over) | np.isfinite(twice)
     paces = (twice[seen] + gap) / (once[seen] + gap)
-    of_all, of_last = median(paces), median(paces[-3:])  # a return from a spike is ever faster
-    return all(1 / SAME_PACE_TIMES <= pace <= SAME_PACE_TIMES for pace in (of_all, of_last))
+    asked = (median(paces), *paces[-3:])  # a return from a spike is ever faster, or ends above
+    return all(1 / SAME_PACE_TIMES <= pace <= SAME_PACE_TIMES for pace in asked)
 
 
 def passed(steps: Floats, y: Floats, levels: Floats) -> Floats:
