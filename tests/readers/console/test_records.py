@@ -128,6 +128,22 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "step",
     ),
+    "DeepXDE's table, whose cells are lists": (
+        "Step      Train loss            Test loss             Test metric\n"
+        + repeated("{i}         [{loss}, 2.50e-01]  [4.62e+00, 2.50e-01]  []\n"),
+        {
+            "Train loss/1": LOSS,
+            "Train loss/2": steps(*STEPS, first=0.25, by=0),
+            "Test loss/1": steps(*STEPS, first=4.62, by=0),
+            "Test loss/2": steps(*STEPS, first=0.25, by=0),
+        },
+        "step",
+    ),
+    "a table that pandas prints, with its index": (
+        "   epoch   loss    lr\n" + repeated("7      {i}  {loss}  0.50\n"),
+        {"loss": LOSS, "lr": steps(*STEPS, first=0.5, by=0)},
+        "epoch",
+    ),
     "a table that a line of nothing but a clock parts": (
         "epoch  train_loss\n" + repeated("{i}  {loss}\n2025-01-01 10:00:00\n"),
         {"train_loss": LOSS},

@@ -26,6 +26,7 @@ _HEADER = re.compile(r"(?i)[^\w\n]{0,24}(?:ep(?:ochs?)?|steps?|iter(?:ation)?s?|
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP, _BLANK_BEFORE_UNIT = re.compile(r"\s{2,}|\t"), re.compile(r"(?<=\d)\s+(?=[s%](?:\s|$))")
 _CELL = re.compile(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?|\*)?")  # the star of a step that was saved
+_CELL_OR_LIST = re.compile(r"\[[^\[\]]*\]|\S+")
 _LONG_NAMES = {"#": "step", "e": "epoch"}  # of spaCy
 _PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
 _OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
@@ -114,6 +115,8 @@ class Table:
             under_way, text = not "100".startswith(cut[1] or "-"), text[: cut.start()]
         cells = self._cells(text)
         names = self._header.names
+        if len(cells) != len(names) and "[" in text:
+            names, cells = _without_lists(names, text)
         if len(cells) != len(names):
             return None
         row = [pair for name, cell in zip(names, cells, strict=True) if (pair := pair_of(name, cell))]
@@ -138,6 +141,8 @@ class Table:
         cells = cells[len(cells) > len(names) and cells[0] == "#" :]
         if self._header.words[-1:] and self._header.words[-1].lower() in _NOTES:
             cells = cells[: len(names)]
+        if len(cells) == len(names) + 1 and all(map(str.isdecimal, cells[:2])):
+            cells = cells[1:]  # the index that pandas prints before each row, which begins with a count
         if names == _OF_DEEPXDE and len(cells) > len(names):
             self._header = Header(_names_of_deepxde(cells))
         elif len(cells) == len(words) and not _BORDERS.search(text):
@@ -197,6 +202,19 @@ def pair_of(name: str, cell: str) -> Pair | None:
     match = _CELL.fullmatch(cell)
     value = number(match[1].replace(",", "")) if match else None
     return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
+
+
+def _without_lists(names: Sequence[str], text: str) -> tuple[tuple[str, ...], list[str]]:
+    """The names and cells of a row in which some cells are lists: each number of them is a column."""
+    lists = [match.strip("[]").replace(",", " ").split() for match in _CELL_OR_LIST.findall(text)]
+    if len(lists) != len(names):
+        return tuple(names), []
+    spread = [
+        (f"{name}/{i}" if len(cells) > 1 else name, cell)
+        for name, cells in zip(names, lists, strict=True)
+        for i, cell in enumerate(cells, 1)
+    ]
+    return tuple(name for name, _ in spread), [cell for _, cell in spread]
 
 
 def _names_of_deepxde(cells: Sequence[str]) -> tuple[str, ...]:
