@@ -94,9 +94,9 @@ def reading_of(pointer: Pointer, folder: Path) -> Reading:
 
 
 def _short(error: str) -> str:
-    """The first sentence of an error, without the folder of the copy and the list of known formats."""
+    """The first sentence of an error, without the folder of the copy."""
     first = error.splitlines()[0].removeprefix("no log in . ").lstrip("/")
-    return re.split(r"\. (?:Known formats|Remedy)", first)[0]
+    return first.partition(". Remedy")[0]
 
 
 def _nothing_judged(timelines: Sequence[Timeline]) -> Iterator[Check]:

@@ -13,7 +13,7 @@ from chronicle.build.sources import expand
 from chronicle.errors import AmbiguousFormat, LogError, NothingToRead, UnknownFormat, UsageError
 from chronicle.metrics.values import natural
 from chronicle.model import Role
-from chronicle.readers import READERS, find, read, read_all, runs_below
+from chronicle.readers import find, read, read_all, runs_below
 from chronicle.readers.text import Head
 
 LOSS = {"loss": [(1, 2.5), (2, 2.25)]}
@@ -297,8 +297,8 @@ def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
         read(tmp_path / "golden.json")
     assert str(caught.value) == (
         f"{tmp_path}/golden.json: no reader knows this format. "
-        f"Known formats: {', '.join(reader.NAME for reader in READERS)}. "
-        "Remedy: convert it to CSV with a column `step`, or write a reader (docs/own-reader.md)"
+        "Remedy: `chronicle doctor` shows what its lines lack; "
+        "convert it to CSV with a column `step`, or write a reader (docs/own-reader.md)"
     )
 
 

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,16 +18,21 @@ from tests.readers.tracker_writers import mlflow_folder, mlflow_log, trackio_log
 
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt
-from chronicle.readers import read, trackers
+from chronicle.readers import READERS, read, trackers
 from chronicle.readers.text import Head
-from chronicle.readers.trackers import mlflow, trackio
+from chronicle.readers.trackers import mlflow
 
 POINTS = {
     "train/loss": [(10, 3.5), (20, math.nan), (15, 2.5)],
     "grad_norm": [(10, 1.0), (20, math.inf), (15, -math.inf)],
 }
 Writer = Callable[..., None]
-STORES = pytest.mark.parametrize(("reader", "write"), [(mlflow, mlflow_log), (trackio, trackio_log)])
+ROWS = {row.NAME: row for row in READERS}
+STORES = pytest.mark.parametrize(
+    ("reader", "write"),
+    [(ROWS["mlflow"], mlflow_log), (ROWS["trackio"], trackio_log)],
+    ids=["mlflow", "trackio"],
+)
 
 
 def check(attempt: Attempt) -> None:
@@ -40,11 +45,11 @@ def check(attempt: Attempt) -> None:
 
 
 @STORES
-def test_all_points_of_a_run(reader: ModuleType, write: Writer, tmp_path: Path) -> None:
+def test_all_points_of_a_run(reader: Any, write: Writer, tmp_path: Path) -> None:
     write(tmp_path / "store.db", POINTS)
     (attempt,) = read(tmp_path / "store.db")
     check(attempt)
-    assert attempt.facts["format"] == reader.__name__.rpartition(".")[2]
+    assert attempt.facts["format"] == reader.NAME
     assert attempt.facts["run"] == "baseline"
 
 
@@ -90,7 +95,7 @@ def test_the_file_of_a_metric_without_its_run(tmp_path: Path) -> None:
 
 @STORES
 def test_runs_are_called_by_their_names_where_these_differ(
-    reader: ModuleType, write: Writer, tmp_path: Path
+    reader: Any, write: Writer, tmp_path: Path
 ) -> None:
     store = tmp_path / "store.db"
     for run, name in (("11111111aa", "same"), ("22222222bb", "same"), ("33333333cc", "other")):
@@ -190,9 +195,7 @@ def test_the_counter_of_trackio_gives_way_to_an_optimizer_step(tmp_path: Path) -
 
 
 @STORES
-def test_what_is_still_in_the_write_ahead_log_is_read(
-    reader: ModuleType, write: Writer, tmp_path: Path
-) -> None:
+def test_what_is_still_in_the_write_ahead_log_is_read(reader: Any, write: Writer, tmp_path: Path) -> None:
     store = tmp_path / "store.db"
     write(store, {"loss": [(0, 1.0)]}, run="r0", name="first")
     with closing(sqlite3.connect(store)) as db:
@@ -209,7 +212,7 @@ def test_what_is_still_in_the_write_ahead_log_is_read(
 
 
 @STORES
-def test_a_file_name_that_is_no_text(reader: ModuleType, write: Writer, tmp_path: Path) -> None:
+def test_a_file_name_that_is_no_text(reader: Any, write: Writer, tmp_path: Path) -> None:
     write(tmp_path / "store.db", POINTS)
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd \xff?mode=rw#.db"))
     (tmp_path / "store.db").rename(odd)
@@ -218,9 +221,7 @@ def test_a_file_name_that_is_no_text(reader: ModuleType, write: Writer, tmp_path
 
 
 @STORES
-def test_a_store_in_a_folder_that_cannot_be_written_to(
-    reader: ModuleType, write: Writer, tmp_path: Path
-) -> None:
+def test_a_store_in_a_folder_that_cannot_be_written_to(reader: Any, write: Writer, tmp_path: Path) -> None:
     write(tmp_path / "store.db", POINTS)
     os.chmod(tmp_path, 0o555)
     try:

@@ -25,14 +25,14 @@ from chronicle.errors import ChronicleError, NotALog, NothingToRead, UsageError
 from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.values import clipped, instant, moment, natural, plural
 from chronicle.metrics.values import expand as hosts_of
-from chronicle.model import Attempt, Entry, Fault, Join, Timeline
+from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import Reading, local, read_all, runs_below, runs_of_store, what_to_do
 from chronicle.readers.find import AGAIN, RunSource, claims, folder_claims, holds_log, is_log, scan
 from chronicle.readers.side_files import is_side_file
-from chronicle.timeline import stitch
+from chronicle.timeline import goes_on
 from chronicle.timeline.courses import course, wall_clock
 from chronicle.timeline.joins import AROUND_S, MACHINE_LOG
-from chronicle.timeline.relation import Pair, Relation, reached
+from chronicle.timeline.relation import Pair, Relation
 from chronicle.workspace import folders
 from chronicle.workspace.config import Confines
 from chronicle.workspace.folders import RunFolder, Workspace, path_words, safe_id, with_unique_ids
@@ -46,7 +46,6 @@ _DATE_IN_NAME = re.compile(  # 20261122_073444, 2026-11-22-07-34, May04_12-00-00
 _RANDOM_ID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{16,}(?![0-9A-Za-z])")  # the id of a tracker for a launch
 _MOST_FOLDERS = 32  # folders with similar names that are compared: more would take too long to read
 _NEIGHBOURS = 8  # runs in and below one folder that are compared as possible copies
-_SHARED_METRICS = 0.5  # share of the metrics of the smaller run that the other one must have too
 
 
 Readings = Mapping[Path, Reading]
@@ -294,7 +293,9 @@ def _trainings(group: list[RunSource]) -> list[_Member]:
     """The trainings among runs with similar names, each launch merged with the one that it continues."""
     if not 1 < len(group) <= _MOST_FOLDERS:
         return [(source, {}) for source in group]
-    return _merged(sorted(map(_read, group), key=_begun), _goes_on)
+    return _merged(
+        sorted(map(_read, group), key=_begun), lambda *two: goes_on(*(_attempts(r) for _, r in two))
+    )
 
 
 def _read(source: RunSource, known: Readings | None = None) -> _Member:
@@ -318,27 +319,4 @@ def _begun(member: _Member) -> tuple[float, tuple[Any, ...]]:
 
 
 def _goes_on(earlier: _Member, later: _Member) -> bool:
-    """Whether the attempts of two runs belong to one training, and none of them starts it again."""
-    before, after = (_attempts(readings) for _, readings in (earlier, later))
-    names, others = ({m for attempt in attempts for m in attempt.series} for attempts in (before, after))
-    if len(names & others) < max(1, _SHARED_METRICS * min(len(names), len(others))):
-        return False
-    called = [{a.facts["name"] for a in attempts if "name" in a.facts} for attempts in (before, after)]
-    if all(called) and called[0].isdisjoint(called[1]):
-        return False
-    timeline = stitch((*before, *after))
-    first = {source for attempt in before for source in attempt.sources}
-    known = [first.issuperset(attempt.sources) for attempt in timeline.attempts]
-    over = [join for join in timeline.joins if known[join.before] != known[join.after]]
-    apart = [back.evidence["because"] for back in timeline.step_backs if back.cause == "seeds"]
-    one_training = all(because == "evaluation" for because in apart)
-    return bool(over) and one_training and all(_resumes(timeline, join) for join in over)
-
-
-def _resumes(timeline: Timeline, join: Join) -> bool:
-    """Whether a join continues from steps that were logged, in a process with the same seed."""
-    before, after = (course(timeline.attempts[k]) for k in (join.before, join.after))
-    assert before is not None and after is not None  # attempts that are joined have points
-    two = Pair(before, after, before)
-    goes_on = two.relation() in (Relation.CONTINUES, Relation.OVERTAKES) and not two.begins_at_root
-    return goes_on and two.same_fact("seed") is not False and bool(reached(before, after))
+    return goes_on(_attempts(earlier[1]), _attempts(later[1]))

@@ -22,7 +22,7 @@ from chronicle.metrics.by_values import by_values
 from chronicle.metrics.values import count, level, plural
 from chronicle.model import Attempt, Fault, Role, Steps
 from chronicle.readers import read_all, what_to_do
-from chronicle.readers.catalogue import all_readers
+from chronicle.readers.catalogue import all_readers, is_notebook
 from chronicle.readers.console.chunks import chunks, sample, split
 from chronicle.readers.console.log import Log, Rows, text_of, watched
 from chronicle.readers.console.pairs import pairs
@@ -85,7 +85,8 @@ def _content(path: Path, logs: Sequence[Log]) -> dict[str, Any]:
     with unpacked(path) as file:
         start, claimed_by = Head.of(file.path).start, tuple(reader.NAME for reader in claims(file.path))
         content = {**_kinds_of(logs, file.path), **_encoding(start), "claimed_by": claimed_by}
-        return content if claimed_by else {**content, "kinds": _unread_kinds(file.path)}
+        is_text = not claimed_by and not is_notebook(Head.of(file.path))
+        return {**content, "kinds": _unread_kinds(file.path)} if is_text else content
 
 
 def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
@@ -138,9 +139,9 @@ def _encoding(start: bytes) -> dict[str, str]:
 
 def _kinds_of(logs: Sequence[Log], file: Path | None = None) -> dict[str, Any]:
     """The kinds of lines of the logs that were read, and the number of lines by use. If ``file`` is given,
-    all logs are of this file, which may have had another name when it was read."""
+    only logs of its name are this file, which may have been elsewhere when it was read."""
     of_file: dict[Path, list[Log]] = {}
-    for log in logs:
+    for log in (log for log in logs if file is None or log.path.name == file.name):
         of_file.setdefault(file or log.path, []).append(log)
     kinds = [kind for path, its_logs in of_file.items() for kind in _kinds_of_file(path, its_logs)]
     counts: Counter[str] = Counter()

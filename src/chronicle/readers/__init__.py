@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["READERS", "Reading", "RunSource", "read", "read_all", "runs_below", "runs_of_store"]
 
 _UNKNOWN = (
-    "no reader knows this format. Known formats: {}. "
-    "Remedy: convert it to CSV with a column `step`, or write a reader (docs/own-reader.md)"
+    "no reader knows this format. Remedy: `chronicle doctor` shows what its lines lack; "
+    "convert it to CSV with a column `step`, or write a reader (docs/own-reader.md)"
 )
 # What is no text and no log, by its ending, and how it becomes one.
 _EXPORTS = {
@@ -172,7 +172,7 @@ def what_to_do(path: Path, files: Iterable[Path] | None = None) -> str:
     files = [] if path.is_file() else find.files_below(path) if files is None else files
     texts = list(islice(filter(find.is_text, files), _MOST_NAMED + 1))  # no other file is opened
     if not texts:
-        return f"Remedy: name a log of a known format ({', '.join(reader.NAME for reader in all_readers())})"
+        return "Remedy: name a log of a known format (docs/formats.md)"
     return nobody_reads([str(text.relative_to(path)) for text in texts])
 
 
@@ -268,8 +268,7 @@ def _only(readers: list[Reader], path: Path) -> Reader:
         for suffixes, remedy in _EXPORTS.items():
             if path.suffix.lower() in suffixes.split():
                 raise UnknownFormat(str(path), f"files like {path.suffix} are not read. Remedy: {remedy}")
-        known = ", ".join(reader.NAME for reader in all_readers())
-        raise UnknownFormat(str(path), _UNKNOWN.format(known))
+        raise UnknownFormat(str(path), _UNKNOWN)
     if len(readers) > 1:
         names = " and ".join(repr(reader.NAME) for reader in readers)
         problem = f"readers {names} both claim it. Remedy: uninstall one of them"

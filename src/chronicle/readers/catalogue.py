@@ -46,6 +46,7 @@ _FOLDER = ("identify_folder", "read_folder")
 _LAUNCH, _STORE, _TABLES = (*_FOLDER, "foreign", "run_key"), (*_FOLDER, "runs"), (*_FOLDER, "runs", "lacks")
 _STORED = (SQLITE_STARTS, b"1")  # the time of a point [ms]
 _MLFLOW, _DVCLIVE = ("meta.yaml",), ("plots", "scalars")  # what the folder of a run holds
+_NOTEBOOK: Any = OnDemand("notebook", "notebook", hooks=("runs", "lacks"), opens=b"{")
 READERS = cast(
     tuple[Reader, ...],
     (
@@ -58,7 +59,7 @@ READERS = cast(
         OnDemand("trackers.offline", "megatron-golden", (), -1, ("run_key",), opens=b"{"),
         OnDemand("trackers.wandb", "wandb", (".wandb",), 0, _LAUNCH, ("*.wandb",), starts=b":W&B"),
         OnDemand("trackers.mlflow", "mlflow", (), 0, _STORE, _MLFLOW, starts=_STORED),
-        OnDemand("trackers.trackio", "trackio", hooks=("runs",), starts=SQLITE_STARTS),
+        OnDemand("trackers.offline", "trackio", hooks=("runs",), starts=SQLITE_STARTS),
         OnDemand("trackers.offline", "swanlab", (".swanlab",), -1, _KEPT, ("*.swanlab",), starts=b":SWL"),
         OnDemand("trackers.offline", "neptune", (), -1, _KEPT, ("data-1.log",), starts=b'{"obj"'),
         OnDemand("trackers.offline", "neptune-scale", (), -1, _KEPT, ("*.sqlite3",), starts=SQLITE_STARTS),
@@ -67,12 +68,18 @@ READERS = cast(
         OnDemand("trackers.offline", "sacred", (), -1, _KEPT, ("metrics.json",), starts=b"{"),
         OnDemand("trackers.offline", "catboost", (), -1, _KEPT, ("catboost_training.json",), starts=b"{"),
         OnDemand("parquet", "parquet", hooks=("runs",), starts=PARQUET_STARTS),
+        _NOTEBOOK,
         *FORMATS,
         OnDemand("console.machine", "machine-log", FALLBACK=2),
     ),
 )
 _SUFFIXES = frozenset(suffix for reader in READERS for suffix in reader.SUFFIXES)
 _FORMATS: dict[str, Any] = {form.NAME: form for form in FORMATS if isinstance(form, Format)}
+
+
+def is_notebook(head: Head) -> bool:
+    """Whether a file is a Jupyter notebook, by its name or by a cell at its beginning."""
+    return head.opens == b"{" and (head.path.suffix == ".ipynb" or b'"cell_type":' in head.start)
 
 
 def all_readers() -> tuple[Reader, ...]:
@@ -135,6 +142,8 @@ def _entry_points() -> Sequence[Any]:
 def by_rank(head: Head) -> list[list[Reader]]:
     """The readers of which a file may be, in the order in which they are asked: by FALLBACK, those of one
     number together. Raises OSError."""
+    if is_notebook(head):  # whose cells quote logs
+        return [[_NOTEBOOK, *plugins()[0]]]
     ranks = _of_kind(head.kind, format_of(head) if head.is_text else "")
     if plugins()[0]:
         ranks = {rank: list(readers) for rank, readers in ranks.items()}

@@ -17,19 +17,21 @@ from chronicle.errors import UsageError
 from chronicle.metrics.aliases import FRAME_STEP_NAMES
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.roles import assign
-from chronicle.model import Attempt, Floats, Role, Series, Steps, Timeline
+from chronicle.model import Attempt, Floats, Join, Role, Series, Steps, Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
 from chronicle.timeline.copies import without_copies, without_logs_of_the_whole, without_other_ranks
 from chronicle.timeline.courses import Mask, by_name, course, in_order
 from chronicle.timeline.joins import faults_in_order, without_machines
+from chronicle.timeline.relation import Pair, Relation, reached
 from chronicle.timeline.split import split
 from chronicle.timeline.trainings import as_parts_of_tracks, discarded, live, relate, tracks
 from chronicle.workspace.config import RELATIONS
 
-__all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch"]
+__all__ = ["OnAxis", "discarded", "goes_on", "live", "on_axis", "stitch"]
 _FILLED_SHARE = 0.5  # a column with values in a larger share of its rows is logged in every row
 _TAIL_SAMPLES = 3  # up to this many NaN at the end of a column are "not measured", whatever precedes them
 _MOST_NAMED = 4  # runs that a message lists
+_SHARED_METRICS = 0.5  # share of the metrics of the smaller log that the other one must have too
 _MOST_SEEDS = 1000  # in a table; a column with more values does not hold seeds of trainings
 
 
@@ -73,6 +75,32 @@ def stitch(
         step_backs=(*backs, *(t.departure for t in trainings if t.departure is not None)),
         faults=faults_in_order([*attempts, *copies, *machines], series),
     )  # fmt: skip
+
+
+def goes_on(before: Sequence[Attempt], after: Sequence[Attempt]) -> bool:
+    """Whether the attempts of two logs belong to one training, and none of them starts it again."""
+    names, others = ({m for attempt in attempts for m in attempt.series} for attempts in (before, after))
+    if len(names & others) < max(1, _SHARED_METRICS * min(len(names), len(others))):
+        return False
+    called = [{a.facts["name"] for a in attempts if "name" in a.facts} for attempts in (before, after)]
+    if all(called) and called[0].isdisjoint(called[1]):
+        return False
+    timeline = stitch((*before, *after))
+    first = {source for attempt in before for source in attempt.sources}
+    known = [first.issuperset(attempt.sources) for attempt in timeline.attempts]
+    over = [join for join in timeline.joins if known[join.before] != known[join.after]]
+    apart = [back.evidence["because"] for back in timeline.step_backs if back.cause == "seeds"]
+    one_training = all(because == "evaluation" for because in apart)
+    return bool(over) and one_training and all(_resumes(timeline, join) for join in over)
+
+
+def _resumes(timeline: Timeline, join: Join) -> bool:
+    """Whether a join continues from steps that were logged, in a process with the same seed."""
+    before, after = (course(timeline.attempts[k]) for k in (join.before, join.after))
+    assert before is not None and after is not None  # attempts that are joined have points
+    two = Pair(before, after, before)
+    on = two.relation() in (Relation.CONTINUES, Relation.OVERTAKES) and not two.begins_at_root
+    return on and two.same_fact("seed") is not False and bool(reached(before, after))
 
 
 def _attempts_from(what: Any) -> list[Attempt]:

@@ -504,6 +504,28 @@ def test_a_training_that_has_only_begun_is_read(n_epochs: int, tmp_path: Path) -
     assert points(attempt, "train_loss") == [(n, 2 - n / 4) for n in range(1, n_epochs + 1)]
 
 
+def test_three_epochs_that_are_named_above_their_losses_are_read(tmp_path: Path) -> None:
+    rows = [
+        f"Epoch: {n} | Time: 0m 17s\n\tTrain Loss: {2 - n / 4}\n\t Val. Loss: {3 - n / 4}\n" for n in range(3)
+    ]
+    (attempt,) = attempts(tmp_path, "Using device cuda\n" + "".join(rows))
+    assert points(attempt, "Train Loss") == [(n, 2 - n / 4) for n in range(3)]
+    assert points(attempt, "val/Loss") == [(n, 3 - n / 4) for n in range(3)]
+
+
+def test_a_bar_that_counts_the_epochs_is_no_step(tmp_path: Path) -> None:
+    rows = [f"\r{n}/5 [00:0{n}<00:0{5 - n}]\nEpoch {n + 1}: loss {2 - n / 8}\n" for n in range(5)]
+    (attempt,) = attempts(tmp_path, "".join(rows))
+    assert (attempt.axis, points(attempt, "loss")) == ("epoch", [(n + 1, 2 - n / 8) for n in range(5)])
+
+
+def test_a_loss_of_an_epoch_is_no_epoch(tmp_path: Path) -> None:
+    losses = [2 - n / 16 for n in range(10)]
+    text = "Training epoch: 1\n" + "".join(f"Training loss: {loss}\n" for loss in losses)
+    (attempt,) = attempts(tmp_path, text + "Training loss epoch: 1.5\nTraining accuracy epoch: 0.75\n")
+    assert points(attempt, "Training loss") == list(enumerate(losses))
+
+
 def test_a_bar_that_is_drawn_before_its_next_epoch_is_named_ends_the_epoch(tmp_path: Path) -> None:
     """As pytorch-ignite draws it: first without its name, then with the loss before and the one after."""
     text = ""

@@ -208,7 +208,13 @@ def test_a_number_before_what_it_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "window",
-    ["for last 200 batches", "over the past 100 episodes", "(last 100 episodes)", "of the last 50 steps"],
+    [
+        "for last 200 batches",
+        "over the past 100 episodes",
+        "(last 100 episodes)",
+        "of the last 50 steps",
+        "per 100 training steps",
+    ],
 )
 def test_the_window_of_a_mean_is_not_its_value(window: str, tmp_path: Path) -> None:
     lines = [f"step {n} Average loss {window}: {9 / n:.4f}" for n in range(1, 12)]

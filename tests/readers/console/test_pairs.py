@@ -23,6 +23,11 @@ LINES = {
         "Epoch": 19, "train loss": 0.02, "recall": 0.03,
     },
     "Cost after iteration 1000: 0.195": {"iteration": 1000, "Cost": 0.195},
+    "Loss after 100 steps: 0.70625": {"step": 100, "Loss": 0.70625},
+    "Training loss (for one batch) at step 200: 0.875": {"step": 200, "Training loss (for one batch)": 0.875},
+    "Epoch: 1/20... Step: 10... Loss: 3.25... Val Loss: 3.5": {
+        "Epoch": 1, "Step": 10, "Loss": 3.25, "Val Loss": 3.5,
+    },
     "The loss of epoch0is:tf.Tensor(8.125, shape=(), dtype=float32)": {"epoch": 0, "loss": 8.125},
     "Average loss for epoch 3/10 is 0.5, accuracy: 0.75": {"epoch": 3, "Average loss": 0.5, "accuracy": 0.75},
     "1m 5s (- 20m 30s) (5000 5%) 2.8533": {"iteration": 5000, "loss": 2.8533},

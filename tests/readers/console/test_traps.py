@@ -317,6 +317,14 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(1, 4.5)], "val_loss": [(1, 5.5)]},
         "epoch",
     ),
+    "a full bar behind a number, where a notebook lost what went back to its line": (
+        "keras-console",
+        "Epoch 1/3\n 726/1328 [==>..] - ETA: 12s - loss: 0.21328/1328 [=====] - 32s 24ms/step - loss: 0.5\n"
+        "Epoch 2/3\n1328/1328 [=====] - 32s 24ms/step - loss: 0.25\n"
+        "Epoch 3/3\n 81/1328 [=>..] - ETA: 9s - loss: 0.1251328/1328 [=====] - 32s 24ms/step - loss: 0.75\n",
+        {"loss": [(1, 0.5), (2, 0.25), (3, 0.75)]},
+        "epoch",
+    ),
     "a clock before the epochs": (
         "keras-console",
         "2019-08-03T17:17:59.741Z Epoch 1/2\r\n5/5 [=====] - 1s 9ms/step - loss: 4.5\n"

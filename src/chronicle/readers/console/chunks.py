@@ -47,6 +47,7 @@ _BAR_BEFORE_LINE = re.compile(
     rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])"
     rb"(?=[^\s\],|)]| +(?:\[?\d{2,4}[-/:]\d\d[-/:]\d\d|[\[(]?(?:INFO|WARN|DEBUG|ERROR)|[IWEF]\d{4} \d))"
 )
+_FULL_BAR = re.compile(rb"(?<=\d)(?=(\d+)/\1 \[=)")  # of Keras, where what went back to its line is lost
 _FIRST_WORD = re.compile(rb"[A-Za-z]\w*\W{1,3}(?=\d)")  # with which each record begins, before what it counts
 
 
@@ -132,6 +133,8 @@ def plain(data: bytes) -> bytes:
         data = _TYPED.sub(b"", data)
     if b"it/s" in data or b"s/it" in data:
         data = _BAR_BEFORE_LINE.sub(rb"\1\r", data)
+    if b" [=" in data:
+        data = _FULL_BAR.sub(b"\r", data)
     if len(data) > _LONG_LINE_BYTES and not _LINE_END.search(data) and (word := _FIRST_WORD.match(data)):
         data = re.sub(rb"(?<=\W|\d)" + re.escape(word[0]) + rb"(?=\d)", rb"\r\g<0>", data)
     return data.replace(b"\r\n", b"\n") if b"\r" in data else data

@@ -79,8 +79,8 @@ def axis_of(rank: int) -> str:
 
 @lru_cache(maxsize=4096)
 def names_epoch(name: str) -> bool:
-    """Whether a name counts epochs, which "best results observed at epoch" does not."""
-    return last_word(name) in EPOCH_WORDS and not _NO_COUNT & _words(name)
+    """Whether a name counts epochs, which "best results observed at epoch" and "loss epoch" do not."""
+    return last_word(name) in EPOCH_WORDS and not _NO_COUNT & _words(name) and not is_judged(name)
 
 
 def counts(pair: Pair) -> bool:
@@ -246,9 +246,11 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
      r" (?:batch|step|iteration|episode|game|epoch|update|sample|run|trial)(?:e?s)?\b\)?", ""),
     # Deeplearning4j, whose score is the value of the loss
     ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
-    # "Loss at step 100: 1.62", "Cost after iteration 100: 0.64", "The loss of epoch 3 is 2.5"
-    ("e", r"^(?:The )?([A-Za-z][\w@ /.-]{0,60}) (?:at|after|of|in|for) (step|iter(?:ation)?|epoch) ?"
-     r"(\d{1,15}(?:/\d{1,15})?) ?(?:is\b ?:?|[:=]) ?(?=[-+.\dnt])", r"\2 \3 \1: "),
+    # "Loss at step 100: 1.62", "Cost after 100 iterations: 0.64", "The loss of epoch 3 is 2.5"
+    ("e", r"^(?:The )?([A-Za-z][\w@ /.()-]{0,60}) (?:at|after|of|in|for) (?:(step|iter(?:ation)?|epoch) ?"
+     r"(\d{1,15}(?:/\d{1,15})?)|(\d{1,15}) (step|iteration|epoch)s) ?(?:is\b ?:?|[:=]) ?(?=[-+.\dnt])",
+     r"\2\5 \3\4 \1: "),
+    ("per ", r" per \d{1,6} (?:\w{5,10} )?(?:step|iteration|batch)(?:e?s)\b(?=[:=])", ""),  # of means
     # "1m 5s (- 20m 3s) (5000 5%) 2.85" of PyTorch's tutorials
     ("%) ", r"^\[?\d{1,5}m \d{1,2}s (?:\(- \d{1,5}m \d{1,2}s\) )?\((\d{1,12}) \d{1,3}%\) (?=\d)",
      r"iteration \1 loss = "),
@@ -396,7 +398,7 @@ _PAIR = re.compile(
     (?P<value> {_NUMBER} ) (?-i:(?P<unit>[KMB])(?=[\s,;|)]|$))?
     (?: (?:\s?/\s{{0,8}}|\ of\ )(?P<of>\d{{1,18}}) )?
     (?: [ ]?(?:(?P<duration>(?-i:ms|us|µs|s|secs?|min|h)(?![\w/]))|{_UNIT})(?!\||(?<=/s)\ \d|(?<=sec)\ \d) )?
-    (?= [\s,;|)\]}}"'>] | [=*-]{{3}} | == | :(?!\d) | $ | \.(?:\s|$) | \({_NUMBER}\) )
+    (?= [\s,;|)\]}}"'>] | [=*-]{{3}} | == | :(?!\d) | $ | \.{{1,3}}(?:\s|$) | \({_NUMBER}\) )
     (?! \s+days?\b | \s\d\d:\d\d)""",
     re.VERBOSE | re.IGNORECASE,
 )

@@ -37,7 +37,8 @@ from chronicle.readers.text import Head
 MOST_LINES = 6000  # that are read from either end
 _FEW_LINES = 2000  # that are read first, and show enough of most logs
 _FEWEST_LINES = 8  # of one shape
-_FEWEST_EPOCHS = 4  # lines of one shape, if each tells an epoch with its loss
+_FEWEST_NAMED = 4  # lines of one shape, if each tells its step, or an epoch, with its loss
+_FEWEST_EPOCHS = 3  # the same, of epochs
 _SHAPES_OF_AN_EPOCH = 2  # at most, of a training that has only begun: its own line, and that of an evaluation
 _FEWEST_POINTS = 3  # of a counter
 _FEWEST_STEPS = 4  # different ones, by which it is known what counts
@@ -254,19 +255,23 @@ def _is_twofold(occurrences: Sequence[Pair]) -> bool:
 
 def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
     """The bars beside which, or after which, it is told how a training goes, and those of them that stand
-    still while it goes on. The bar of a search (`Best trial: 3`) counts trainings."""
+    still while it goes on, or count its epochs. The bar of a search (`Best trial: 3`) counts trainings."""
     bars, latest, moved, of_searches = set[str](), "", False, set[str]()
     at_end = False  # where it stands whenever a line tells of an epoch: that line counts, not the bar
     n_moved, n_still = Counter[str](), Counter[str]()
+    places, epochs = dict[str, set[float]](), set[float]()  # of the bars, and of what is told of the training
     for record in records:
         own = [key_of(pair) for pair in record.pairs if pair.name == PROGRESS]
         if "best trial" in map(str.lower, record.shape):
             of_searches.update(own)
         if own:
             latest, moved = own[-1], True
-            at_end = any(pair.value == pair.of for pair in record.pairs if pair.name == PROGRESS)
+            at = [pair for pair in record.pairs if pair.name == PROGRESS]
+            at_end = any(pair.value == pair.of for pair in at)
+            places.setdefault(latest, set()).add(at[-1].value)
         if not latest or not record.is_training:
             continue
+        epochs.add(record.epoch.value if record.epoch and not own else math.nan)
         judged = any(is_judged(name) and not names_an_evaluation(name) for name in record.shape)
         if own or (judged and not record.evaluation):
             bars.update(own or [latest])
@@ -274,7 +279,10 @@ def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
             (n_moved if moved and not is_still else n_still)[latest] += 1
             moved = False
     bars -= of_searches
-    return bars, {bar for bar in bars if n_moved[bar] <= 1 and n_still[bar] >= _FEWEST_EPOCHS}
+    still = {bar for bar in bars if n_moved[bar] <= 1 and n_still[bar] >= _FEWEST_NAMED}
+    if len(epochs) >= _FEWEST_EPOCHS and not any(map(math.isnan, epochs)):  # a bar may count them itself
+        still |= {bar for bar in bars if len(places[bar]) <= len(epochs) + 1}
+    return bars, still
 
 
 def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> bool:
@@ -293,17 +301,19 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
     records too: names that are not known only count if the log mentions a training. Of a training that has
     only begun, one loss at `epoch 1/3` is enough."""
     steps_of = dict[tuple[object, ...], list[int]]()  # by what is alike
-    has_begun = False
+    has_begun, in_epoch = False, False
     for record in records:
         step, _ = course.step(record)
+        in_epoch |= record.epoch is not None  # perhaps in a line above
         if step is None:
             continue
         losses = (name for name in record.shape if "loss" in name.lower() or role_of(name) in LOSSES)
         has_loss = any(pairs.last_word(name) not in _OF_SOLVERS for name in losses)
         if record.is_training and (mentions_training or has_loss or record.epoch):
             alike: tuple[object, ...] = record.shape, record.evaluation
-            is_named = record.epoch or (record.counters and record.counters[0][1].name != PROGRESS)
-            n_enough = _FEWEST_EPOCHS if is_named and has_loss else _FEWEST_LINES
+            is_named = record.counters and record.counters[0][1].name != PROGRESS
+            n_enough = _FEWEST_NAMED if is_named and has_loss else _FEWEST_LINES
+            n_enough = _FEWEST_EPOCHS if in_epoch and not record.counters and has_loss else n_enough
             has_begun |= has_loss and record.epoch is not None and record.epoch.of > 0
         elif mentions_training and record.counters and any(value % 1 != 0 for value in record.values):
             alike, n_enough = (record.shape,), _FEWEST_LINES
@@ -313,7 +323,7 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
         if len(steps_of[alike]) >= n_enough:
             ways = np.diff(steps_of[alike])
             n_rises, n_falls = np.count_nonzero(ways > 0), np.count_nonzero(ways < 0)
-            if n_rises >= _FEWEST_STEPS - 1 and n_rises > 4 * n_falls:
+            if n_rises >= min(n_enough, _FEWEST_STEPS) - 1 and n_rises > 4 * n_falls:
                 return True
     few_shapes = len(steps_of) <= _SHAPES_OF_AN_EPOCH
     return has_begun and few_shapes and all((np.diff(steps) > 0).all() for steps in steps_of.values())

@@ -1,7 +1,7 @@
 """The files in which clients of trackers store a run without a server, as rows of one table.
 
 Each file is a sequence of messages (points, parameters, facts of the run) in JSON lines, in protobuf, in a
-database, or in a whole document.
+database, or in a whole document. The database of Trackio holds several runs.
 """
 
 from __future__ import annotations
@@ -13,26 +13,39 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
+from chronicle.errors import BadLog
 from chronicle.metrics.values import moment
-from chronicle.model import Attempt
+from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import trackers
 from chronicle.readers.events.tfrecord import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
-from chronicle.readers.hyperparameters import as_float
-from chronicle.readers.json_lines import whole_document
+from chronicle.readers.hyperparameters import as_float, config_facts
+from chronicle.readers.json_lines import Row, columns_of, flat, whole_document
 from chronicle.readers.text import Faults, Head, clean, json_or_none, most_unpacked, too_large
-from chronicle.readers.trackers import PointLog, only_file, opened, read_launch, seconds, tables_of, typed
+from chronicle.readers.trackers import (
+    NOTHING,
+    PointLog,
+    Store,
+    attempt_of_calls,
+    names_of,
+    only_file,
+    opened,
+    read_launch,
+    seconds,
+    tables_of,
+    typed,
+)
 from chronicle.readers.trackers.wandb import faults_of_records, seconds_of
 
 LONGEST = 1 << 24  # characters of a message
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -327,6 +340,77 @@ def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
     return bool(more)
 
 
+# --- Trackio: the SQLite database of a project, `<project>.db`, with all its runs ---
+_OF_TRACKIO = {"run_name", "step", "timestamp", "metrics"}
+
+
+def _is_trackio(head: Head) -> bool:
+    """Whether a file is an SQLite database with the tables of Trackio."""
+    columns = tables_of(head.path)
+    return "configs" in columns and set(columns.get("metrics", ())) >= _OF_TRACKIO
+
+
+def is_trackio_store(path: Path) -> bool:
+    """Whether the file exists and is a database of Trackio."""
+    with suppress(OSError):
+        return path.is_file() and _is_trackio(Head.of(path))
+    return False
+
+
+def _trackio_runs(path: Path) -> list[str]:
+    """The names (the fact "run") of all runs in the database."""
+    with opened(path) as store:
+        return list(names_of(store.rows("metrics", ("run_id", "run_name"))).values())
+
+
+def _read_trackio(path: Path) -> list[Attempt]:
+    """One attempt for each run. Raises BadLog if there is none, or the whole database is damaged."""
+    with opened(path) as store:
+        rows, broken = defaultdict[tuple[Any, Any], list[Row]](list), Counter[tuple[Any, Any]]()
+        columns = ("run_id", "run_name", "step", "timestamp", "metrics")
+        for run_id, run_name, step, timestamp, text in store.rows("metrics", columns):
+            cells = _parsed(text)
+            if not isinstance(cells, dict) or not isinstance(step, int):
+                broken[run_id, run_name] += 1
+                continue
+            row = {**dict(flat(cells)), "_step": step, "_timestamp": str(timestamp)}
+            rows[run_id, run_name].append(row)
+        configs = {(i, n): _parsed(c) for i, n, c in store.rows("configs", ("run_id", "run_name", "config"))}
+        alerts = _trackio_alerts(path, store)
+        attempts = []
+        for key, name in names_of(rows).items():
+            faults = [*store.faults, *alerts[key]]
+            if broken[key]:
+                faults.append(Fault(Place(str(path)), "row is no JSON object; skipped", broken[key]))
+            # Trackio itself adds `_Username`, `_Created` and the like.
+            config = {name: v for name, v in _object(configs.get(key)).items() if not name.startswith("_")}
+            with suppress(BadLog):  # raised for a run that logged only texts and media
+                facts = {"run": name, "project": path.stem, **config_facts(config)}
+                known: dict[str, Any] = {"facts": facts, "faults": faults, "name": f"{path.name}: {name}"}
+                of_run, is_cut = (path, len(rows[key]), columns_of(rows[key])), bool(store.faults)
+                attempts.append(attempt_of_calls(*of_run, truncated=is_cut, **known))
+    if not attempts:
+        raise BadLog(str(path), NOTHING)
+    return attempts
+
+
+def _parsed(cell: Any) -> Any:
+    """The JSON in a cell, which older versions of Trackio store as text, newer ones as bytes."""
+    return json_or_none(cell) if isinstance(cell, str | bytes) else None
+
+
+def _trackio_alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
+    """The alerts that trainings sent with `trackio.alert`, by run."""
+    alerts = defaultdict[tuple[Any, Any], list[Fault]](list)
+    columns = ("run_id", "run_name", "timestamp", "level", "title", "text", "step")
+    for run_id, run_name, timestamp, level, title, text, step in store.rows("alerts", columns):
+        alert = f"alert ({level}): {title}" + (f": {text}" if text else "")
+        at_time, at_step = moment(str(timestamp), math.nan), step if isinstance(step, int) else None
+        fault = Fault(Place(str(path)), alert[:500], at_time=at_time, kind="alert", at_step=at_step)
+        alerts[run_id, run_name].append(fault)
+    return alerts
+
+
 # --- golden values of Megatron-LM's functional tests: not of a tracker, but a similar document of metrics ---
 _GOLDEN = re.compile(rb'(?s)\s*\{(?=.*"start_step")(?=.*"step_interval")(?=.*"values")')
 
@@ -362,4 +446,5 @@ _ROWS = (
     OfflineFolder("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
 )
 # fmt: on
-BY_NAME = {row.NAME: row for row in _ROWS}
+_TRACKIO = SimpleNamespace(identify=_is_trackio, runs=_trackio_runs, read=_read_trackio)
+BY_NAME = {"trackio": _TRACKIO, **{row.NAME: row for row in _ROWS}}

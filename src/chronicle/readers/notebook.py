@@ -1,0 +1,186 @@
+"""Jupyter notebooks: what their cells printed and the tables they showed, read by the readers of such texts.
+
+A notebook is a container of texts, and nothing of its source is run. The text of a cell is what stands below
+it: the lines of its streams in their order, and the plain text of what it displays. Tables of HTML (of
+Hugging Face's Trainer, of fastai) become rows in bars. Cells that continue a training of the cell before make
+a run with it; all others are runs of their own.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from chronicle.errors import BadLog, LogError
+from chronicle.metrics.names import role_of
+from chronicle.metrics.roles import assign
+from chronicle.model import Attempt
+from chronicle.readers.catalogue import is_notebook
+from chronicle.readers.console.log import watched
+from chronicle.readers.find import claims
+from chronicle.readers.json_lines import MOVING, beginning
+from chronicle.readers.runs_in_table import names_an_evaluation
+from chronicle.readers.text import DAMAGED, Head, Unpacked, named_back
+from chronicle.timeline import goes_on, stitch
+from chronicle.workspace.locks import scratch
+
+MAX_BYTES = 1 << 28
+FEWEST_POINTS = 2  # of a loss or a score that make a training
+_TAG, _CELL = re.compile(r"<[^>]*>"), re.compile(r"<t[hd]\b[^>]*>")
+_NO_OUTPUTS = "is a notebook that was saved without outputs. Remedy: run it, and save it with its outputs"
+_NO_TRAINING = (
+    "is a notebook, and no output of its cells holds a training. "
+    "Remedy: print the loss with its step or epoch, or let the training write a log and name that"
+)
+_NO_NOTEBOOK = "is no whole notebook. Remedy: fetch it again"
+
+
+def identify(head: Head) -> bool:
+    """A notebook with the output of a training. Any other is no log, like a document without a table."""
+    with watched():  # by no one else: what is read here is read again
+        return next(_trainings(head), None) is not None
+
+
+def lacks(path: Path) -> str:
+    """What a notebook lacks to be read; "" for any other file."""
+    head = Head.of(path)
+    if not is_notebook(head):
+        return ""
+    cells, state = _cells(head)
+    return _NO_TRAINING if cells else _NO_NOTEBOOK if state else _NO_OUTPUTS
+
+
+def runs(path: Path) -> list[str]:
+    """The runs of a notebook with several, by the first cell of each."""
+    return [str(run) for run in dict.fromkeys(a.facts.get("run", "") for a in read(path)) if run]
+
+
+def read(path: Path) -> list[Attempt]:
+    """The attempts of all cells, with the fact "run" if they are of several runs. Raises BadLog."""
+    by_run = dict[str, list[Attempt]]()
+    run = ""
+    for cell, attempts in _trainings(Head.of(path)):
+        before, after = (  # told apart by their sources
+            [replace(a, series=assign(a.series), sources=(str(n),)) for a in of_cells]
+            for n, of_cells in enumerate((by_run.get(run, ()), attempts))
+        )
+        if not _show_again(before, after):
+            run = run if goes_on(before, after) else f"cell {cell}"
+            by_run.setdefault(run, []).extend(attempts)
+    if not by_run:
+        raise BadLog(str(path), lacks(path))
+    if len(by_run) == 1:
+        return [attempt for attempts in by_run.values() for attempt in attempts]
+    return [replace(a, facts={**a.facts, "run": run}) for run, attempts in by_run.items() for a in attempts]
+
+
+def _show_again(before: Sequence[Attempt], after: Sequence[Attempt]) -> bool:
+    """Whether the later attempts hold the same values as the earlier ones, such as those of a history."""
+    names = {name for attempt in before for name in attempt.series}
+    return any(not names.isdisjoint(copy.series) for copy in stitch((*before, *after)).copies)
+
+
+def _trainings(head: Head) -> Iterator[tuple[int, list[Attempt]]]:
+    """The number of each cell that holds a training, and its attempts: of its text or its tables, whichever
+    tells more of the loss."""
+    cells, state = _cells(head) if is_notebook(head) else ((), "")
+    with scratch() as folder:
+        for cell, texts in cells:
+            read = [_attempts(folder / f"cell {cell}{suffix}", text) for suffix, text in texts.items()]
+            attempts = max(read, key=_n_points, default=[])
+            if _n_points(attempts) >= FEWEST_POINTS:
+                yield cell, [_in_notebook(attempt, head.path, cell, state) for attempt in attempts]
+
+
+def _attempts(file: Path, text: str) -> list[Attempt]:
+    """What the readers of texts make of a text; [] if none knows it."""
+    file.write_text(text, encoding="utf-8", errors="replace", newline="")
+    try:
+        readers = claims(file)
+        return readers[0].read(file) if len(readers) == 1 else []
+    except LogError:
+        return []
+
+
+def _n_points(attempts: Sequence[Attempt]) -> int:
+    named = [(a.axis, name, s) for a in attempts for name, s in a.series.items() if role_of(name) in MOVING]
+    apart = ((axis == "row" and names_an_evaluation(name)) or axis == "item" for axis, name, _ in named)
+    return max((len(s) for (*_, s), is_apart in zip(named, apart, strict=True) if not is_apart), default=0)
+
+
+def _in_notebook(attempt: Attempt, path: Path, cell: int, state: str) -> Attempt:
+    """The attempt as one of a notebook: `run.ipynb#7` of cell 7, with faults in `run.ipynb, cell 7`."""
+    file = Path(attempt.sources[0])
+    attempt = named_back(attempt, Unpacked(file, state), path.with_name(f"{path.name}, cell {cell}"))
+    name = f"{path.name}#{cell}" + attempt.name.removeprefix(f"{path.name}, cell {cell}")
+    return replace(attempt, name=name, sources=(str(path),))
+
+
+@lru_cache(maxsize=1)
+def _cells(head: Head) -> tuple[list[tuple[int, dict[str, str]]], str]:
+    """The number of each cell with output, its texts by the suffix of a file with such a text, and the state
+    of the notebook. The number is the one that Jupyter shows, else the place among the cells with code."""
+    document, state = None, DAMAGED
+    with suppress(RecursionError), head.opened() as file:
+        if head.size <= MAX_BYTES:
+            document, state = beginning(file.read())
+    sheets = _objects([document])
+    sheets += [sheet for whole in sheets for sheet in _objects(whole.get("worksheets"))]  # format 3
+    cells = [cell for sheet in sheets for cell in _objects(sheet.get("cells")) if "outputs" in cell]
+    numbered = dict[int, dict[str, str]]()
+    for place, cell in enumerate(cells, 1):
+        number = cell.get("execution_count") or cell.get("prompt_number")
+        number = number if isinstance(number, int) and number not in numbered else place
+        while number in numbered:
+            number += 1
+        if outputs := _objects(cell["outputs"]):
+            texts = zip((".log", ".md"), _texts(outputs), strict=True)
+            numbered[number] = {suffix: text for suffix, text in texts if text}
+    return [*numbered.items()], state
+
+
+def _texts(outputs: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """The lines that a cell printed, and its tables. Each stream begins on a line of its own."""
+    text, tables, last = "", "", None
+    for output in outputs:
+        shown, stream = output.get("data", output), output.get("name") or output.get("stream")
+        if not isinstance(shown, dict) or any(str(kind).endswith("widget-view+json") for kind in shown):
+            continue
+        if "ename" in output:
+            line = f"{output['ename']}: {output.get('evalue', '')}\n"
+        elif page := _joined(shown, "text/html", "html"):
+            tables += _rows_in_bars(page)
+            continue
+        else:
+            line = _joined(shown, "text/plain", "text")
+        text += "\n" * (bool(text) and text[-1] != "\n" and not (stream and stream == last)) + line
+        last = stream
+    return text + "\n" * bool(text), tables
+
+
+def _rows_in_bars(page: str) -> str:
+    """The tables of a page of HTML as Markdown."""
+    rows = list[str]()
+    for table in page.split("</table")[:-1]:
+        for place, row in enumerate(table.rpartition("<table")[2].split("<tr")[1:]):
+            cells = [" ".join(html.unescape(_TAG.sub(" ", cell)).split()) for cell in _CELL.split(row)[1:]]
+            rows += [f"| {' | '.join(cells)} |"] + ["|---" * len(cells) + "|"] * (place == 0)
+        rows.append("")
+    return "\n".join(rows) + "\n" * bool(rows)
+
+
+def _joined(shown: Mapping[str, Any], *kinds: str) -> str:
+    """The text of the first of these kinds, which may be in pieces."""
+    content = next((shown[kind] for kind in kinds if kind in shown), "")
+    pieces = content if isinstance(content, list) else [content]
+    return "".join(piece for piece in pieces if isinstance(piece, str))
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
