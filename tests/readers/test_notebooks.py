@@ -77,7 +77,7 @@ def test_a_cell_that_continues_the_one_before_is_a_resume(tmp_path: Path) -> Non
         ["a.ipynb#3", "a.ipynb#8"],
     )
     (fault,) = run.timeline().attempts[0].faults
-    assert (fault.where, fault.what) == (f"{nb}, cell 3:5", "stopped by hand (KeyboardInterrupt)")
+    assert (fault.where, fault.what) == (f"{nb}#3:5", "stopped by hand (KeyboardInterrupt)")
 
 
 def test_a_history_that_is_shown_after_the_training_is_no_run(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_a_damaged_notebook_is_read_up_to_the_damage(tmp_path: Path) -> None:
     (attempt,) = read(nb)
     assert (len(attempt.series["loss"]), attempt.truncated) == (5, True)
     assert [(f.where, f.what) for f in attempt.faults] == [
-        (f"{nb}, cell 1", "the archive is damaged; it was read up to the damage")
+        (f"{nb}#1", "the archive is damaged; it was read up to the damage")
     ]
 
 

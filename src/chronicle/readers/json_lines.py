@@ -25,17 +25,7 @@ from chronicle.readers.hyperparameters import below_config, named_facts
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, may_change_settings, runs_of
 from chronicle.readers.step_axis import Column, counts_steps, is_counter
-from chronicle.readers.text import (
-    CUT,
-    DAMAGED,
-    JSON,
-    SMALL_BYTES,
-    Faults,
-    Head,
-    clean,
-    from_json,
-    json_or_none,
-)
+from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_json, json_or_none
 
 LONGEST_FIRST = 1 << 18  # characters of a first line that holds the whole configuration
 MOST_EMPTY = 100  # lines before the first that tells something
@@ -318,27 +308,6 @@ def whole_entries(text: str, at: int = 0) -> Iterator[Any]:
         except (ValueError, RecursionError):
             return
         yield entry
-
-
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\Z)|[][{},]', re.DOTALL)  # a string, perhaps cut
-
-
-def beginning(text: str) -> tuple[Any, str]:
-    """The value of a JSON text up to where it is cut or damaged, and CUT or DAMAGED, or "" if it is whole.
-    Raises RecursionError."""
-    try:
-        return from_json(text), ""
-    except ValueError as err:
-        end = getattr(err, "pos", 0)
-    opened, at, closed = "", 0, "null"  # what is still to be closed, and the last place where it may be
-    for token in _TOKEN.finditer(text[:end]):
-        if token[0] in "{[":
-            opened = "}]"[token[0] == "["] + opened
-        elif token[0] in "}]":
-            opened = opened[1:]
-        if token[0] in "{[}],":
-            at, closed = token.end() - (token[0] == ","), opened
-    return from_json(text[:at] + closed), DAMAGED if "\n" in text[end:].strip() else CUT
 
 
 def parsed(head: Head) -> tuple[Any, bool]:

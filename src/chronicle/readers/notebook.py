@@ -11,9 +11,9 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,10 @@ from chronicle.model import Attempt
 from chronicle.readers.catalogue import is_notebook
 from chronicle.readers.console.log import watched
 from chronicle.readers.find import claims
-from chronicle.readers.json_lines import MOVING, beginning
+from chronicle.readers.hyperparameters import from_yaml
+from chronicle.readers.json_lines import MOVING
 from chronicle.readers.runs_in_table import names_an_evaluation
-from chronicle.readers.text import DAMAGED, Head, Unpacked, named_back
+from chronicle.readers.text import CUT, DAMAGED, Head, Unpacked, from_json, named_back
 from chronicle.timeline import goes_on, stitch
 from chronicle.workspace.locks import scratch
 
@@ -87,18 +88,20 @@ def _show_again(before: Sequence[Attempt], after: Sequence[Attempt]) -> bool:
 
 
 def _trainings(head: Head) -> Iterator[tuple[int, list[Attempt]]]:
-    """The number of each cell that holds a training, and its attempts: of its text or its tables, whichever
-    tells more of the loss."""
+    """The number of each cell that holds a training, and its attempts (`run.ipynb#7` of cell 7): of its text
+    or its tables, whichever tells more of the loss."""
     cells, state = _cells(head) if is_notebook(head) else ((), "")
     with scratch() as folder:
         for cell, texts in cells:
-            read = [_attempts(folder / f"cell {cell}{suffix}", text) for suffix, text in texts.items()]
-            attempts = max(read, key=_n_points, default=[])
+            files = [folder / f"{cell}.log", folder / f"{cell}.md"]
+            attempts = max(map(_read, files, texts), key=_n_points)
             if _n_points(attempts) >= FEWEST_POINTS:
-                yield cell, [_in_notebook(attempt, head.path, cell, state) for attempt in attempts]
+                file, place = Unpacked(Path(attempts[0].sources[0]), state), f"{head.path.name}#{cell}"
+                read = [named_back(attempt, file, head.path.with_name(place)) for attempt in attempts]
+                yield cell, [replace(attempt, sources=(str(head.path),)) for attempt in read]
 
 
-def _attempts(file: Path, text: str) -> list[Attempt]:
+def _read(file: Path, text: str) -> list[Attempt]:
     """What the readers of texts make of a text; [] if none knows it."""
     file.write_text(text, encoding="utf-8", errors="replace", newline="")
     try:
@@ -109,39 +112,33 @@ def _attempts(file: Path, text: str) -> list[Attempt]:
 
 
 def _n_points(attempts: Sequence[Attempt]) -> int:
-    named = [(a.axis, name, s) for a in attempts for name, s in a.series.items() if role_of(name) in MOVING]
-    apart = ((axis == "row" and names_an_evaluation(name)) or axis == "item" for axis, name, _ in named)
-    return max((len(s) for (*_, s), is_apart in zip(named, apart, strict=True) if not is_apart), default=0)
-
-
-def _in_notebook(attempt: Attempt, path: Path, cell: int, state: str) -> Attempt:
-    """The attempt as one of a notebook: `run.ipynb#7` of cell 7, with faults in `run.ipynb, cell 7`."""
-    file = Path(attempt.sources[0])
-    attempt = named_back(attempt, Unpacked(file, state), path.with_name(f"{path.name}, cell {cell}"))
-    name = f"{path.name}#{cell}" + attempt.name.removeprefix(f"{path.name}, cell {cell}")
-    return replace(attempt, name=name, sources=(str(path),))
+    """How many points the longest loss or score has; rows of results, or of an evaluation alone, are none."""
+    apart = {True: ("item", "row"), False: ("item",)}
+    named = ((a.axis, name, s) for a in attempts for name, s in a.series.items() if role_of(name) in MOVING)
+    judged = (len(s) for axis, name, s in named if axis not in apart[names_an_evaluation(name)])
+    return max(judged, default=0)
 
 
 @lru_cache(maxsize=1)
-def _cells(head: Head) -> tuple[list[tuple[int, dict[str, str]]], str]:
-    """The number of each cell with output, its texts by the suffix of a file with such a text, and the state
-    of the notebook. The number is the one that Jupyter shows, else the place among the cells with code."""
-    document, state = None, DAMAGED
-    with suppress(RecursionError), head.opened() as file:
-        if head.size <= MAX_BYTES:
-            document, state = beginning(file.read())
+def _cells(head: Head) -> tuple[list[tuple[int, tuple[str, str]]], str]:
+    """The number and the texts of each cell with output, and the state of the notebook. The number is the one
+    that Jupyter shows, else the place among the cells with code."""
+    with head.opened() as file:
+        text = file.read() if head.size <= MAX_BYTES else ""
+    try:
+        document, state = from_json(text), ""
+    except (ValueError, RecursionError) as err:  # what stands before the damage is YAML, which may be cut
+        state = DAMAGED if text.rstrip().endswith("}") else CUT
+        document = from_yaml(text[: getattr(err, "pos", 0)])
     sheets = _objects([document])
     sheets += [sheet for whole in sheets for sheet in _objects(whole.get("worksheets"))]  # format 3
     cells = [cell for sheet in sheets for cell in _objects(sheet.get("cells")) if "outputs" in cell]
-    numbered = dict[int, dict[str, str]]()
+    numbered = dict[int, tuple[str, str]]()
     for place, cell in enumerate(cells, 1):
-        number = cell.get("execution_count") or cell.get("prompt_number")
-        number = number if isinstance(number, int) and number not in numbered else place
-        while number in numbered:
-            number += 1
+        shown = (cell.get("execution_count"), cell.get("prompt_number"))
+        number = next(n for n in chain(shown, count(place)) if isinstance(n, int) and n not in numbered)
         if outputs := _objects(cell["outputs"]):
-            texts = zip((".log", ".md"), _texts(outputs), strict=True)
-            numbered[number] = {suffix: text for suffix, text in texts if text}
+            numbered[number] = _texts(outputs)
     return [*numbered.items()], state
 
 
