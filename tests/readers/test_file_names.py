@@ -162,6 +162,7 @@ def test_a_table_without_names_is_told_what_it_lacks(text: str, remedy: str, tmp
         ",0\n0,2.5\n1,2.25\n": {"loss": "loss"},  # and with its index
         "value\n2.5\n2.25\n": {"loss": "loss"},
         "epoch,value\n0,2.5\n1,2.25\n": {"loss": "loss"},
+        "index,data\n0,2.5\n1,2.25\n": {"index": "other", "loss": "loss"},
         "0: 2.5\n10: 2.25\n": {"loss": "loss"},
         "0:2.5\n10:2.25\n": {"loss": "loss"},
         "0,2.5\n1,2.25\n": {"loss": "loss"},

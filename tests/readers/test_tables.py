@@ -59,6 +59,8 @@ def test_numbers_as_tensorflow_and_pytorch_print_their_own(tmp_path: Path) -> No
         "2,2,\"tensor(2., device='cuda:0', grad_fn=<A>)\"\n"
     )
     assert points_of(attempt_of(tmp_path, rows)) == [(0, 2.5), (1, 2.25), (2, 2.0)]
+    rows = 'epoch,loss,betas\n0,[2.5],"[0.9, 0.99]"\n1,[[2.25]],"[0.9, 0.99]"\n2, [2.] ,"[0.9, 0.99]"\n'
+    assert points_of(attempt_of(tmp_path, rows)) == [(0, 2.5), (1, 2.25), (2, 2.0)]
 
 
 # --- the step ---

@@ -54,6 +54,8 @@ def number(cell: str) -> float | None:
     except ValueError:
         if cell[-1:] == ")" and (wrapped := WRAPPED.fullmatch(cell.strip())):
             return number(wrapped[1])
+        if cell[-1:] == "]" and cell.lstrip()[:1] == "[":  # of an array or a list of one
+            return number(cell.strip()[1:-1])
         return float("nan") if cell.strip().lower() in NAN else None
 
 

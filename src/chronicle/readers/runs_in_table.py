@@ -42,9 +42,11 @@ OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SA
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE)
 JUDGED = (*SCORES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
-_ASIDE = frozenset(("time", "elapsed", "seconds", "sec", "s", "minutes", "duration", "n", "id", "seed"))
+_ASIDE = frozenset(
+    ["time", "elapsed", "seconds", "sec", "s", "minutes", "duration", "n", "id", "index", "seed"]
+)
 _OF_RUNS, _OF_SETTINGS = "results of runs", "settings of runs"  # columns of their names
-_VALUE = frozenset(("value", "values", "y", "0"))  # "0" is what pandas calls a column without a name
+_VALUE = frozenset(("value", "values", "data", "y", "0"))  # "0" is what pandas calls a column without a name
 
 FEWEST_ITEMS, _MOST_NAMED = 3, 3  # rows of results; columns that tell them apart
 _RANKED = 8  # rows whose order is no chance

@@ -447,6 +447,20 @@ def test_what_stands_below_the_heading_of_an_evaluation_is_of_it(tmp_path: Path)
     ]
 
 
+@pytest.mark.parametrize("heading", ["valid:", "Validation:", "Val results:"])
+@pytest.mark.parametrize("joint", ["\n", ", "], ids=["blocks", "lines"])
+def test_names_that_recur_below_headings_are_told_apart(heading: str, joint: str, tmp_path: Path) -> None:
+    text = ""
+    for n in range(12):
+        train, held_out = (f"loss: {level - n / 8}{joint}acc: {n / 16}\n" for level in (4, 5))
+        text += f"epoch {n}\ntrain:\n{train}{heading}\n{held_out}"
+    (attempt,) = attempts(tmp_path, text)
+    word = heading.split()[0].lower().rstrip(":")
+    assert points(attempt, "loss") == [(n, 4 - n / 8) for n in range(12)]
+    assert points(attempt, f"{word}/loss") == [(n, 5 - n / 8) for n in range(12)]
+    assert not attempt.truncated
+
+
 def test_a_bare_score_beside_what_is_explored_with_is_of_a_training(tmp_path: Path) -> None:
     rows = (
         f"Ep {n:4}/40 | Score: {4 * n:6.2f} | Avg100: {3 * n:6.2f} | ε: {1 - n / 50:.3f}\n"

@@ -23,6 +23,7 @@ LINES = {
         "Epoch": 19, "train loss": 0.02, "recall": 0.03,
     },
     "Cost after iteration 1000: 0.195": {"iteration": 1000, "Cost": 0.195},
+    "{'loss': [0.5, 0.25, 0.125, 0.0625], 'val_loss': [0.75, 0.5, 0.25, 0.125]}": {},
     "Loss after 100 steps: 0.70625": {"step": 100, "Loss": 0.70625},
     "Training loss (for one batch) at step 200: 0.875": {"step": 200, "Training loss (for one batch)": 0.875},
     "Epoch: 1/20... Step: 10... Loss: 3.25... Val Loss: 3.5": {

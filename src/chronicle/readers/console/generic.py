@@ -145,9 +145,10 @@ class LogReader:
                 self._is_heading = not values if counted else self._is_heading
             # The log may have ended after the first line of a block.
             if not self.plan.by_row and (record.is_block or record.is_open):
+                is_cut = record.is_open and not record.evaluation  # which a heading announced
                 if self.course.counter in record.shape:
                     self._in_blocks.update(dict.fromkeys(record.shape))
-                elif record.is_open and not self._in_blocks.keys().isdisjoint(record.shape):
+                elif is_cut and not self._in_blocks.keys().isdisjoint(record.shape):
                     self.log.truncated = True
                     return
                 if known and not counted and not self._is_heading:

@@ -61,7 +61,7 @@ _LAUNCH = re.compile(
 )
 # "Test Error: ", as of PyTorch's first tutorial.
 _OF_EVALUATION = re.compile(
-    r"[^\w\n]{0,8}(test|val(?:idation)?|eval(?:uation)?|dev)"
+    r"[^\w\n]{0,8}(test|val(?:id(?:ation)?)?|eval(?:uation)?|dev)"
     r"(?: (?:errors?|results?|metrics|performance|set))?:\s*",
     re.IGNORECASE,
 )

@@ -408,6 +408,8 @@ _MEMBER = re.compile(r"(?i)\s{0,8}\[((?:client|party|site|peer|silo|agent)[ _#-]
 _GROUP = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,60})\[(?=[A-Za-z_]\w{0,60}=)([^\[\]]{0,400})\]")
 # "Losses {'ner': 12.5, 'parser': 3.1}" of spaCy: parts of a loss, whose names do not say so.
 _PARTS_OF_LOSS = re.compile(r"\b((?:[A-Za-z]+ )?[Ll]oss(?:es)?)\s?[:=]?\s?\{([^{}]{5,900})\}")
+# "{'loss': [0.5, 0.4, ...], ...}": a history, of which each line above told a value.
+_HISTORY = re.compile(r"""["']\w{1,60}["']: \[(?:[-+.\deEnaif]+, ){3}[^\]]*\]?""")
 _QUOTED_NAME = re.compile(r"""["']([A-Za-z_][\w ./-]{0,60})["']\s?:""")
 _LONGEST, _LONGEST_SETTINGS = 1000, 20_000  # characters of a line that are read
 _LONGEST_DENSE, _DENSE = 3500, 20  # of one that begins with at least so many pairs
@@ -441,7 +443,7 @@ def pairs(text: str) -> list[Pair]:
     text = reworded(shortened(text))
     text = WRAPPED.sub(r"\1", text) if "(" in text else text
     text = _GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text
-    text = _PARTS_OF_LOSS.sub(_named_as_loss, text) if "{" in text else text
+    text = _PARTS_OF_LOSS.sub(_named_as_loss, _HISTORY.sub("", text)) if "{" in text else text
     found = list[Pair]()
     if list_number := _LIST_NUMBER.match(text):
         found.append(Pair(PROGRESS, float(list_number[1])))
