@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.metrics.aliases import LAUNCH_NAMES, OF_EVALUATION, OF_TRAINING, TIME_NAMES
+from chronicle.metrics.aliases import LAUNCH_NAMES, OF_EVALUATION, OF_TRAINING, TIME_NAMES, word_set
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import LOSSES, names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Role, Steps
@@ -42,9 +42,7 @@ OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SA
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE)
 JUDGED = (*SCORES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
-_ASIDE = frozenset(
-    ["time", "elapsed", "seconds", "sec", "s", "minutes", "duration", "n", "id", "index", "seed"]
-)
+_ASIDE = word_set("time elapsed seconds sec s minutes duration n id index seed")
 _OF_RUNS, _OF_SETTINGS = "results of runs", "settings of runs"  # columns of their names
 _VALUE = frozenset(("value", "values", "data", "y", "0"))  # "0" is what pandas calls a column without a name
 

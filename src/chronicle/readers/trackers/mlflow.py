@@ -19,7 +19,7 @@ from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.text import Head, clean
+from chronicle.readers.text import Head, Lines, clean
 from chronicle.readers.trackers import (
     MAGIC,
     NOTHING,
@@ -187,15 +187,16 @@ def _meta(folder: Path) -> dict[str, str]:
 
 def _read_metric(run: PointLog, name: str, file: Path) -> bool:
     """Adds all complete lines (`milliseconds value step`); whether the last is cut. Raises OSError."""
-    line = "\n"
-    with Head.of(file).opened() as lines:
-        for line in lines:
-            cells = line.split() if line.endswith("\n") else []
-            if len(cells) >= 3:
-                run.point(name, cells[2], cells[1], seconds(cells[0]))
-            elif cells:
-                run.broken += 1
-    return not line.endswith("\n")
+    lines = Lines(file)
+    for line in lines:
+        cells = line.split()
+        if lines.unfinished:
+            return True
+        if len(cells) >= 3:
+            run.point(name, cells[2], cells[1], seconds(cells[0]))
+        elif cells:
+            run.broken += 1
+    return False
 
 
 def _texts(folder: Path) -> Iterator[tuple[str, str]]:
