@@ -39,7 +39,7 @@ _NO_TRAINING = (
     "is a notebook, and no output of its cells holds a training. "
     "Remedy: print the loss with its step or epoch, or let the training write a log and name that"
 )
-_NO_NOTEBOOK = "is no whole notebook. Remedy: fetch it again"
+_NOT_WHOLE = "is no whole notebook. Remedy: fetch it again"
 
 
 def identify(head: Head) -> bool:
@@ -54,7 +54,7 @@ def lacks(path: Path) -> str:
     if not is_notebook(head):
         return ""
     cells, state = _cells(head)
-    return _NO_TRAINING if cells else _NO_NOTEBOOK if state else _NO_OUTPUTS
+    return _NO_TRAINING if cells else _NOT_WHOLE if state else _NO_OUTPUTS
 
 
 def runs(path: Path) -> list[str]:
@@ -64,21 +64,17 @@ def runs(path: Path) -> list[str]:
 
 def read(path: Path) -> list[Attempt]:
     """The attempts of all cells, with the fact "run" if they are of several runs. Raises BadLog."""
-    by_run = dict[str, list[Attempt]]()
-    run = ""
+    run, so_far, read = "", list[Attempt](), list[tuple[str, Attempt]]()
     for cell, attempts in _trainings(Head.of(path)):
-        before, after = (  # told apart by their sources
-            [replace(a, series=assign(a.series), sources=(str(n),)) for a in of_cells]
-            for n, of_cells in enumerate((by_run.get(run, ()), attempts))
-        )
-        if not _show_again(before, after):
-            run = run if goes_on(before, after) else f"cell {cell}"
-            by_run.setdefault(run, []).extend(attempts)
-    if not by_run:
+        judged = [replace(attempt, series=assign(attempt.series)) for attempt in attempts]
+        if not _show_again(so_far, judged):
+            run, so_far = (run, so_far) if goes_on(so_far, judged) else (f"cell {cell}", [])
+            so_far += judged
+            read += [(run, replace(attempt, sources=(str(path),))) for attempt in attempts]
+    if not read:
         raise BadLog(str(path), lacks(path))
-    if len(by_run) == 1:
-        return [attempt for attempts in by_run.values() for attempt in attempts]
-    return [replace(a, facts={**a.facts, "run": run}) for run, attempts in by_run.items() for a in attempts]
+    several = len({run for run, _ in read}) > 1
+    return [replace(a, facts={**a.facts, "run": run}) if several else a for run, a in read]
 
 
 def _show_again(before: Sequence[Attempt], after: Sequence[Attempt]) -> bool:
@@ -97,8 +93,7 @@ def _trainings(head: Head) -> Iterator[tuple[int, list[Attempt]]]:
             attempts = max(map(_read, files, texts), key=_n_points)
             if _n_points(attempts) >= FEWEST_POINTS:
                 file, place = Unpacked(Path(attempts[0].sources[0]), state), f"{head.path.name}#{cell}"
-                read = [named_back(attempt, file, head.path.with_name(place)) for attempt in attempts]
-                yield cell, [replace(attempt, sources=(str(head.path),)) for attempt in read]
+                yield cell, [named_back(attempt, file, head.path.with_name(place)) for attempt in attempts]
 
 
 def _read(file: Path, text: str) -> list[Attempt]:
@@ -113,9 +108,9 @@ def _read(file: Path, text: str) -> list[Attempt]:
 
 def _n_points(attempts: Sequence[Attempt]) -> int:
     """How many points the longest loss or score has; rows of results, or of an evaluation alone, are none."""
-    apart = {True: ("item", "row"), False: ("item",)}
     named = ((a.axis, name, s) for a in attempts for name, s in a.series.items() if role_of(name) in MOVING)
-    judged = (len(s) for axis, name, s in named if axis not in apart[names_an_evaluation(name)])
+    apart = ("item", "row")  # the latter of an evaluation
+    judged = (len(s) for axis, name, s in named if axis not in apart[: 1 + names_an_evaluation(name)])
     return max(judged, default=0)
 
 

@@ -20,7 +20,7 @@ from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import runs_in_table
 from chronicle.readers.step_axis import Column, column_key, counted_by
 from chronicle.readers.text import Head, clean
-from chronicle.readers.trackers.offline import is_trackio_store
+from chronicle.readers.trackers.offline import is_trackio
 
 MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 16
@@ -32,7 +32,8 @@ NUMBERS, TEXT = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE"), "BYTE_ARRAY"  
 def identify(head: Head) -> bool:
     """Whether a Parquet file has a column that counts steps, and one with a known metric or named values. An
     export that Trackio keeps next to its database is skipped, because it holds the same runs."""
-    if not head.start.startswith(MAGIC) or is_trackio_store(head.path.with_suffix(".db")):
+    store = head.path.with_suffix(".db")
+    if not head.start.startswith(MAGIC) or (store.is_file() and is_trackio(Head.of(store))):
         return False
     kinds = _kinds(head.path)
     numeric = [name for name, kind in kinds.items() if kind in NUMBERS]

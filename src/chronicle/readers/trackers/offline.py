@@ -344,17 +344,10 @@ def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
 _OF_TRACKIO = {"run_name", "step", "timestamp", "metrics"}
 
 
-def _is_trackio(head: Head) -> bool:
+def is_trackio(head: Head) -> bool:
     """Whether a file is an SQLite database with the tables of Trackio."""
     columns = tables_of(head.path)
     return "configs" in columns and set(columns.get("metrics", ())) >= _OF_TRACKIO
-
-
-def is_trackio_store(path: Path) -> bool:
-    """Whether the file exists and is a database of Trackio."""
-    with suppress(OSError):
-        return path.is_file() and _is_trackio(Head.of(path))
-    return False
 
 
 def _trackio_runs(path: Path) -> list[str]:
@@ -446,5 +439,5 @@ _ROWS = (
     OfflineFolder("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
 )
 # fmt: on
-_TRACKIO = SimpleNamespace(identify=_is_trackio, runs=_trackio_runs, read=_read_trackio)
+_TRACKIO = SimpleNamespace(identify=is_trackio, runs=_trackio_runs, read=_read_trackio)
 BY_NAME = {"trackio": _TRACKIO, **{row.NAME: row for row in _ROWS}}
