@@ -78,7 +78,8 @@ class Role(StrEnum):
 @dataclass(frozen=True, eq=False)
 class Series:
     """One metric as logged by one attempt: three arrays of one length, in the order of the log. ``unit`` is
-    None if the log declares none; ``dataset`` is that of a DATASET_LOSS."""
+    None if the log declares none; ``dataset`` is that of a DATASET_LOSS; ``rows`` tell in which rows of a
+    table, or lines of a text, the values stand."""
 
     metric: str
     role: Role
@@ -87,6 +88,7 @@ class Series:
     times: Floats
     unit: str | None = None
     dataset: str = ""
+    rows: Steps | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not len(self.steps) == len(self.values) == len(self.times):

@@ -205,7 +205,9 @@ def test_many_short_trainings_that_each_begin_at_the_first_step_are_cut():
 
 def test_a_metric_that_only_the_second_launch_logs_is_not_cut_in_two():
     second = series("accuracy", range(1, 11), np.linspace(0.1, 0.9, 10))
-    timeline = stitch(one_file(range(1, 8), range(1, 11), accuracy=second))
+    both = one_file(range(1, 8), range(1, 11), accuracy=replace(second, rows=np.arange(7, 17)))
+    loss = replace(both.series["loss"], rows=np.arange(17))
+    timeline = stitch(replace(both, series={**both.series, "loss": loss}))
     assert [list(a.series) for a in timeline.attempts] == [["loss"], ["loss", "accuracy"]]
 
 
@@ -516,3 +518,26 @@ def test_a_stretch_that_a_file_holds_twice_is_used_once() -> None:
     assert names(stitch(replace(whole, series={"loss": again}))) == ["f#1"]
     untimed = replace(again, times=np.full(600, np.nan))  # two launches with one seed look so, too
     assert names(stitch(replace(whole, series={"loss": untimed}))) == ["f#1", "f#2"]
+
+
+def test_a_column_with_blanks_goes_with_its_rows() -> None:
+    """Two restarts, and between them one of a single row, which is none: speeds stand in rows of the
+    training, and evaluations begin a launch or end it. No clock says where they belong."""
+    launches = [range(0, 700, 20), range(500, 1080, 20), [1000], range(1100, 2200, 20), range(1900, 4000, 20)]
+    rows = [(step, 5 - step / 1000 + n / 100, n + 1.0, None) for n, of in enumerate(launches) for step in of]
+    for at, step in ((120, 1900), (64, 1080), (35, 500)):
+        rows.insert(at, (step, None, None, 4.0))
+    logged = {}
+    for column, role in enumerate((Role.LOSS, Role.THROUGHPUT, Role.VALIDATION_LOSS), 1):
+        at = np.array([n for n, row in enumerate(rows) if row[column] is not None])
+        steps, values = (np.array([rows[n][k] for n in at]) for k in (0, column))
+        logged[role.value] = Series(role.value, role, steps, values, np.full(len(at), np.nan), rows=at)
+    timeline = stitch(Attempt("f", ("f",), logged))
+    assert joins(timeline) == [
+        ("rollback", "f#1", "f#2", 680, 500, 180),
+        ("rollback", "f#2", "f#3", 2180, 1900, 280),
+    ]
+    own = [attempt.series for attempt in timeline.attempts]
+    assert [sorted({*series["throughput"].values.tolist()}) for series in own] == [[1], [2, 3, 4], [5]]
+    held_out = [series["validation-loss"].steps.tolist() for series in own if "validation-loss" in series]
+    assert held_out == [[500, 1080], [1900]]

@@ -96,7 +96,7 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
         if role is not metric.role or unit != metric.unit or dataset != metric.dataset:
             # `replace` takes five times as long, and a folder of small files holds thousands of series
             columns = metric.steps, metric.values, metric.times
-            assigned[name] = Series(metric.metric, role, *columns, unit, dataset)
+            assigned[name] = Series(metric.metric, role, *columns, unit, dataset, rows=metric.rows)
     return assigned
 
 

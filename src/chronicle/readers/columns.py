@@ -246,9 +246,10 @@ def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:
     values = column.values.astype(np.float64, copy=False)
     if counts_steps(metric):
         values = values + 0.0  # a counter is never -0.0, however its cells were written
-    if len(column.rows) == len(steps):  # columns with a value in every row share the rest
-        return Series(metric, Role.OTHER, steps, values, times)
-    return Series(metric, Role.OTHER, steps[column.rows], values, times[column.rows])
+    rows = column.rows
+    if len(rows) == len(steps):  # columns with a value in every row share the rest
+        return Series(metric, Role.OTHER, steps, values, times, rows=rows)
+    return Series(metric, Role.OTHER, steps[rows], values, times[rows], rows=rows)
 
 
 def _without_repeats(series: Series) -> Series:

@@ -292,7 +292,7 @@ def read_folder(path: Path) -> list[Attempt]:
             faults.append(Fault(Place(str(file)), problem.problem))
             continue
         name = clean(file.relative_to(folder).with_suffix("").as_posix())
-        series[name] = replace(next(iter(metric.series.values())), metric=name)
+        series[name] = replace(next(iter(metric.series.values())), metric=name, rows=None)
         faults += metric.faults
         truncated |= metric.truncated
     if not series:

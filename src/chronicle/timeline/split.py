@@ -7,14 +7,13 @@ rollback, a relaunch and another seed begin a new attempt; `trainings` decides w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from chronicle.metrics.aliases import step_gap
 from chronicle.metrics.arithmetic import median
 from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
 from chronicle.timeline.courses import Index, Mask, clock, distinct_in
@@ -91,8 +90,9 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
     if not cuts:
         return [_in_order(attempt, _by_step)]
     series: list[dict[str, Series]] = [{} for _ in range(len(cuts) + 1)]
+    one_file = len(attempt.sources) == 1
     for metric, points in attempt.series.items():
-        piece = _piece_of_rows(points, ticks, cuts)
+        piece = _piece_of_rows(points, ticks, cuts, one_file=one_file)
         order = np.argsort(piece, kind="stable")
         for k, rows in enumerate(np.split(order, np.searchsorted(piece[order], np.arange(1, len(series))))):
             if len(rows):
@@ -284,10 +284,18 @@ def _ranges(steps: Steps, cuts: list[int]) -> list[tuple[int, int]]:
     return [(int(piece.min()), int(piece.max())) for piece in np.split(steps, cuts)]
 
 
-def _piece_of_rows(series: Series, ticks: Series, cuts: list[int]) -> Index:
+def _piece_of_rows(series: Series, ticks: Series, cuts: list[int], *, one_file: bool) -> Index:
     """For each row of a series the number of the piece it belongs to, given the cuts of the clock."""
     if np.array_equal(series.steps, ticks.steps):
         return np.searchsorted(cuts, np.arange(len(series)), side="right")
+    rows, of_ticks = series.rows, ticks.rows
+    if one_file and rows is not None and of_ticks is not None and (np.diff(of_ticks) >= 0).all():
+        piece = np.searchsorted(of_ticks[cuts], rows, side="right")
+        end = np.array([*cuts, len(ticks)])[piece] - 1
+        last, first = ticks.steps[end], ticks.steps[np.minimum(end + 1, len(ticks) - 1)]
+        # An evaluation between two pieces is of that whose end is nearer, if the step goes back there.
+        early = (first < last) & (series.steps < first / 2 + last / 2)
+        return np.asarray(piece + ((rows > of_ticks[end]) & early))
     if np.isfinite(series.times).all() and np.isfinite(ticks.times).all():
         # The middle of the pause: an attempt may log a metric before the first step of its clock.
         seams = [(ticks.times[c - 1] + ticks.times[c]) / 2 for c in cuts]
@@ -296,28 +304,9 @@ def _piece_of_rows(series: Series, ticks: Series, cuts: list[int]) -> Index:
     pieces = _ranges(ticks.steps, cuts)
     steps, repeats = series.steps, _count_not_growing(series.steps) > 2 * len(cuts)
     back = np.flatnonzero(steps[1:] < steps[:-1] if repeats else steps[1:] <= steps[:-1]) + 1
-    # Each stretch of growing steps goes to the next piece that covers all of it, so that a metric that only
-    # the second launch logs does not go to the first.
-    numbers, k = np.empty(0, np.intp), -1
-    for part in np.split(steps, back) if len(steps) else ():
-        low, high = part[0], part[-1]
-        k = next((n for n in range(k + 1, len(pieces)) if pieces[n][0] <= low and high <= pieces[n][1]), -1)
-        if k < 0:
-            return np.fromiter(_row_by_row(steps, set(back.tolist()), pieces, step_gap(ticks)), np.intp)
-        numbers = np.append(numbers, np.full(len(part), k))
-    return numbers
-
-
-def _row_by_row(steps: Steps, back: set[int], pieces: Sequence[tuple[int, int]], gap: float) -> Iterator[int]:
-    """The numbers of the pieces, found row by row, for a series without times at other steps than the clock.
-    The next piece that covers a step is taken where the step goes back, or is beyond the current piece."""
-    k = 0
-    for row, step in enumerate(steps.tolist()):
-        later = range(k + 1, len(pieces))
-        beyond = step > pieces[k][1] + gap and any(pieces[n][0] <= step <= pieces[n][1] for n in later)
-        if beyond or row in back:
-            k = next((n for n in later if step <= pieces[n][1] + gap), k)
-        yield k
+    fallen = np.searchsorted(back, np.arange(len(steps)), side="right")
+    beyond = np.searchsorted(np.maximum.accumulate([end for _, end in pieces[:-1]]), steps)
+    return np.minimum(np.maximum(fallen, beyond), len(cuts))
 
 
 def _disorder(name: str, logged: Series, by_time: Series, cuts: int) -> StepBack | None:

@@ -101,7 +101,7 @@ class Rows:
         """All metrics, each in the order of the log; their roles are assigned later. ``span`` limits the rows
         to [first, last). The columns are used up unless they are to be kept."""
         lines, steps, times = np.array(self.lines), np.array(self.steps), np.array(self.times)
-        shared: dict[bytes, tuple[Steps, Floats]] = {}  # most metrics stand in the same rows
+        shared: dict[bytes, tuple[Steps, Floats, Steps]] = {}  # most metrics stand in the same rows
         series = {}
         for name in list(self.columns):
             values, at = self.columns[name] if keep else self.columns.pop(name)
@@ -117,9 +117,11 @@ class Rows:
                 numbers, rows = numbers[by_line], rows[by_line]
             key = rows.tobytes()
             if key not in shared:
-                shared[key] = steps[rows].astype(np.int64), times[rows].astype(np.float64)
+                at_lines = lines[rows].astype(np.int64)
+                shared[key] = steps[rows].astype(np.int64), times[rows].astype(np.float64), at_lines
             role, unit = self.roles.get(name, Role.OTHER), self.units.get(name) or None
-            series[name] = Series(name, role, shared[key][0], numbers, shared[key][1], unit)
+            own_steps, own_times, at_lines = shared[key]
+            series[name] = Series(name, role, own_steps, numbers, own_times, unit, rows=at_lines)
         return series
 
     def _column(self, name: str) -> Column:
