@@ -171,6 +171,30 @@ def test_generalisation_long_after_training_is_grokking(points: int) -> None:
     assert finding.metric == "val_acc" and finding.evidence["delay_times"] >= 5
 
 
+def test_single_batches_that_are_all_right_are_no_training_that_was_learned() -> None:
+    """The recall of batches of eight: some are 1 early on, and as many later."""
+    rng, steps = np.random.default_rng(3), np.arange(1000)
+    batches = np.round(np.clip(0.5 + 0.35 * rng.standard_normal(1000), 0, 1) * 4) / 4
+    batches[0] = 0.0
+    held = np.interp(steps, [0, 300, 400, 999], [0.4, 0.4, 0.65, 0.65])
+    assert "grokking" not in classify({"train_recall": batches, "val_recall": held}).patterns
+    learned = np.clip(steps / 40, 0, 1)
+    assert "grokking" in classify({"train_recall": learned, "val_recall": held}).patterns
+
+
+def test_an_evaluation_that_is_logged_until_the_next_one_is_one_value() -> None:
+    """Of ten equal values nine tell nothing of the noise, and the lowest of all is no minimum."""
+    rng, n = np.random.default_rng(8), np.arange(1200)
+    loss = 0.01 + 0.03 * np.exp(-n / 300) + 0.0004 * rng.standard_normal(1200)
+    each = 0.006 + 0.03 * np.exp(-n[::10] / 150) + 0.0007 * rng.standard_normal(120)
+    each[-45] = 0.0045
+    run = {"train_loss": loss, "val_loss": np.repeat(each, 10)}
+    assert classify(run).patterns == classify({"train_loss": loss, "val_loss": (n[::10], each)}).patterns
+    assert "overfitting" not in classify(run).patterns
+    turned = each + np.maximum(np.arange(120) - 60, 0) * 0.0001
+    assert "overfitting" in classify({"train_loss": loss, "val_loss": np.repeat(turned, 10)}).patterns
+
+
 def test_a_test_that_is_first_asked_when_training_is_done_has_no_delay() -> None:
     """A hundred values of the last step, of which some are better."""
     steps, noise = np.arange(1000), np.random.default_rng(1).random(100)

@@ -206,14 +206,27 @@ def obvious(axis: dict[int, int], other: dict[int, int]) -> dict[int, int]:
     return placed
 
 
-def test_a_plural_that_stands_still_is_an_amount_and_counts_nothing() -> None:
+@pytest.mark.parametrize("name", ["steps", "step"])
+def test_what_stands_still_is_an_amount_and_counts_nothing(name: str) -> None:
     """The length of each episode of an evaluation, all of which ran to their end."""
     columns = {
         "episode": Column(np.arange(1, 9), np.arange(8)),
-        "steps": Column(np.full(8, 200), np.arange(8)),
+        name: Column(np.full(8, 200), np.arange(8)),
     }
     assert axis_of(columns).name == "episode"
-    assert axis_of({"steps": Column(np.full(2, 200), np.arange(2))}).name == "steps"
+    assert axis_of({name: Column(np.full(2, 200), np.arange(2))}).name == name
+
+
+def test_steps_that_begin_anew_with_each_episode_do_not_count() -> None:
+    """A row for each move in a world: its rows follow each other through all episodes, in one training."""
+    lengths = [3, 5, 4, 9, 3, 6]
+    moves = np.concatenate([np.arange(n) for n in lengths])
+    rows = np.arange(len(moves))
+    episodes = np.repeat(np.arange(len(lengths)), lengths)
+    columns = {"episode": Column(episodes, rows), "step": Column(moves, rows)}
+    assert (axis_of(columns).name, axis_of(columns).counts) == ("", "row")
+    on = {**columns, "step": Column(moves + 9 * episodes, rows)}
+    assert axis_of(on).name == "step"
 
 
 def test_steps_that_fall_while_episodes_are_counted_on_are_those_of_an_episode() -> None:

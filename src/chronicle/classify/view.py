@@ -21,6 +21,7 @@ from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.aliases import OF_TRAINING
+from chronicle.metrics.arithmetic import first_showings
 from chronicle.metrics.names import LOSSES, plain
 from chronicle.metrics.roles import MIN_POINTS, SCORES, judged, judged_loss
 from chronicle.model import Attempt, Floats, Join, Role, Series, Steps, Timeline
@@ -30,6 +31,7 @@ T = TypeVar("T")
 K = TypeVar("K")
 COURSE_POINTS = 64  # the fewest of a loss that has a course
 _SPEED = (Role.THROUGHPUT, Role.STEP_TIME)
+_HELD_OUT = (Role.VALIDATION_LOSS, Role.VALIDATION_SCORE)
 _MEASURED = (*LOSSES, *SCORES, *_SPEED)
 _TABLES = ("csv", "json", "jsonl")
 _TOOTH_SAMPLES = 6  # the fewest of a tooth whose shape is judged
@@ -229,7 +231,8 @@ def written(series: Mapping[str, Series]) -> dict[str, Series]:
 
 
 def settled(series: Mapping[str, Series]) -> dict[str, Series]:
-    """The series; of running means that begin again with each epoch or step only the last values."""
+    """The series; of running means that begin again with each epoch or step only the last values, of
+    evaluations that are logged until the next one only the first."""
     epoch = max((s for s in series.values() if s.role is Role.EPOCH), key=len, default=None)
     steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _FEWEST_TEETH}.values()
     return {m: _settled(s, epoch, steps) if s.role in _MEASURED else s for m, s in series.items()}
@@ -242,6 +245,8 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
         if np.count_nonzero(lengths >= _TOOTH_SAMPLES) >= _FEWEST_TEETH and _is_running_mean(series, begins):
             ends = np.append(begins[1:], len(series)) - 1
             return series.pick(ends if lengths[-1] >= _WHOLE_SHARE * median(lengths[:-1]) else ends[:-1])
+    firsts = first_showings(series.values) if series.role in _HELD_OUT else None
+    series = series if firsts is None else series.pick(firsts)
     return _between_rows(finite(series)) if series.role in _SPEED else series
 
 

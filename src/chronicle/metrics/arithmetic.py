@@ -25,6 +25,8 @@ _SINGLE_ROUNDING = 2e-6  # relative rounding error of single precision
 _COARSEST_ROUNDING = 0.1  # share of a curve's spread; with a coarser rounding nearly any sum would fit
 _NEARLY_ALL = 0.95  # share of the values of a curve
 _LEAST_SHARE = 1e-4  # share of the total that a part must contribute
+_FEWEST_SHOWN = 4  # new numbers, and rows in which each of them is shown
+_REGULAR_SHARE = 0.8  # of these numbers are shown equally long
 _WORD, _DIGITS = re.compile(r"[^\W_]+"), re.compile(r"\d+")
 
 
@@ -46,6 +48,14 @@ def median(values: NDArray[Any]) -> float:
     if row[-1] != row[-1]:
         return math.nan  # sorting moves NaN to the end
     return float(row[half] if n % 2 else (row[half - 1] + row[half]) / 2)
+
+
+def first_showings(values: Floats) -> NDArray[np.intp] | None:
+    """The rows of what is shown again until it is measured anew every so many rows; None for other values."""
+    firsts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    lengths = np.diff(firsts)
+    usual = median(lengths) if len(lengths) >= _FEWEST_SHOWN else 0.0
+    return firsts if usual >= _FEWEST_SHOWN and np.mean(lengths == usual) >= _REGULAR_SHARE else None
 
 
 def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, LAUNCH_NAMES, STEP_NAMES
-from chronicle.metrics.arithmetic import any_numbers, median
+from chronicle.metrics.arithmetic import any_numbers, first_showings, median
 from chronicle.model import Fault, Floats, Place, Steps
 from chronicle.readers.text import clean
 
@@ -169,9 +169,9 @@ def axis_of(columns: Mapping[str, Column]) -> Axis:
 @any_numbers
 def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) -> Axis:
     """As `axis_of`, of the columns that count by their name alone: of those of steps, first those that the
-    training ``declared``, the best that tells, helped by the others, half of the rows that any does. A plural
-    that goes up and down, or stands still, is an amount (`steps` of an episode), and counts nothing; so is
-    one that falls again and again while episodes are counted on."""
+    training ``declared``, the best that tells, helped by the others, half of the rows that any does. What
+    stands still, or begins anew with each episode, counts nothing, and a plural that goes up and down, or
+    falls again and again while episodes are counted on, is an amount (`steps` of an episode)."""
     counts = {name: "step" if name in declared else counted_by(name) for name in columns}
     counting = [name for name, counted in counts.items() if counted]
     counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
@@ -180,11 +180,11 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
     valid = {n: columns[n].whole() for n in counting if _is_axis(columns[n].values)}
 
     def is_amount(name: str, column: Column) -> bool:
-        if not column_key(name).endswith("s"):
-            return False
-        stays = len(column.values) >= MANY and np.ptp(column.values) == 0
+        stays = len(column.values) >= MANY and not np.ptp(column.values)
+        if stays or _falls_with_episodes(column, episodes, name):
+            return True
         up_and_down = goes_up_and_down(column, epochs) or _falls_between_epochs(column, epochs)
-        return stays or up_and_down or _falls_within_episodes(column, episodes)
+        return column_key(name).endswith("s") and up_and_down
 
     whole = [name for name, column in valid.items() if not is_amount(name, column)]
     moving = [name for name in whole if np.ptp(valid[name].values) > 0]
@@ -290,16 +290,18 @@ def _falls_between_epochs(counter: Column, epochs: Column) -> bool:
     return bool(n_falls >= MANY and n_falls > np.count_nonzero((forward > 0) & ~up))
 
 
-def _falls_within_episodes(counter: Column, episodes: Column) -> bool:
-    """Whether values fall about as often as they rise, again and again, while episodes are counted on."""
-    forward = np.diff(counter.only(episodes.rows).values)
-    n_falls = np.count_nonzero((forward < 0) & (np.diff(episodes.only(counter.rows).values) > 0))
-    return bool(n_falls >= MANY and _RISES_PER_FALL * n_falls > np.count_nonzero(forward > 0))
+def _falls_with_episodes(counter: Column, episodes: Column, name: str) -> bool:
+    """Whether values fall again and again while episodes are counted on: to the first of all, and rise within
+    each; or, where the ``name`` is a plural, about as often as they rise."""
+    values = counter.only(episodes.rows).values
+    forward, up = np.diff(values), np.diff(episodes.only(counter.rows).values) > 0
+    n_falls, n_rises = (np.count_nonzero(way) for way in (forward[up] < 0, forward > 0))
+    anew = bool((values[1:][up] == values[:1]).all() and (forward[~up] > 0).all())
+    often = column_key(name).endswith("s") and _RISES_PER_FALL * n_falls > n_rises
+    return bool(n_falls >= MANY and (anew or often))
 
 
 _FEWEST_EPOCHS = 4  # and rows in each
-_FEWEST_SHOWN = 4  # new numbers of a bar, and counts that each of them is shown
-_REGULAR_SHARE = 0.8  # of these numbers are shown equally long
 
 
 def once_an_epoch(columns: dict[str, tuple[array[float], array[int]]], names: Collection[str]) -> None:
@@ -326,10 +328,7 @@ def at_changes(columns: dict[str, tuple[array[float], array[int]]], names: Colle
     first showings. ``columns`` and ``names`` are as of `once_an_epoch`."""
     for name in names:
         values, rows = (np.array(cells) for cells in columns[name])
-        firsts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
-        lengths = np.diff(firsts)
-        usual = median(lengths) if len(lengths) >= _FEWEST_SHOWN else 0.0
-        if usual >= _FEWEST_SHOWN and np.mean(lengths == usual) >= _REGULAR_SHARE:
+        if (firsts := first_showings(values)) is not None:
             columns[name] = array("d", values[firsts]), array("i", rows[firsts].tolist())
 
 

@@ -230,13 +230,15 @@ def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
 
 
 def learned_at(series: Series, sign: float, share: float) -> float | None:
-    """The first step at which this share of the way from the first to the best value was made for good."""
+    """The first step at which this share of the way from the first to the best value was made for good: half
+    of all values after it are as good. None if that is nowhere so."""
     known = finite(series)
     steps, v = known.steps, sign * running(known.values, 3)
     if len(v) < 8 or v.max() - v[0] <= 0:
         return None
     goal = v[0] + share * (v.max() - v[0])
-    return float(steps[int(np.argmax(v >= goal))])
+    row = int(np.argmax(v >= goal))
+    return float(steps[row]) if median(v[row:]) >= goal else None  # not where single batches reach it
 
 
 def apart(trained: Series, late: Series, sign: float) -> bool:
