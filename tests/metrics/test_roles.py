@@ -45,7 +45,7 @@ NAMES = {
         Validation Phase Loss, 验证损失, Validierungsverlust""",
     Role.GRAD_NORM: "grad_norm, grad-norm, grad norm, gnorm, norm, train/grad_norm, hidden_gradient_norm",
     Role.LEARNING_RATE: """lr, learning_rate, train/learning_rate, lr/pg0, lr-AdamW, current_lr, metadata.lr,
-        learning_rates, lrs""",
+        learning_rates, lrs, linear-schedule/pg1""",
     Role.THROUGHPUT: """throughput, throughput_tokens, tokens_per_sec, tok/sec, tokens/sec, tokens /
         sec, samples per second, CurrSamplesPerSec, wps, train_samples_per_second, TFLOPs, It/sec,
         iter/sec, TFLOPs per gpu (estimated), throughput per GPU (TFLOP/s/GPU), mfu, charts/SPS""",
@@ -85,7 +85,7 @@ NAMES = {
         charts/episodic_return, env_runners/episode_return_mean, AverageEpRet, Train/mean_reward,
         objective/rlhf_reward, objective/scores, average reward score, total_reward, episode reward""",
     Role.OTHER: """config/peak_lr, logit_scale, config/batch_size, timing_s/reward, time/reward_fn,
-    reward_time, reward_std, rollout/return_std, peak_flops,
+    reward_time, reward_std, rollout/return_std, peak_flops, global_batch_idx,
         num_env_steps_sampled_per_second,
         rollout/tokens_per_second, num-zeros, params norm, validation/num_examples, number of skipped
         iterations, eval_runtime, eval_samples_per_second, eta_seconds, data_time, preemption_count,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 
 from tests.readers.writers import event, frame, simple, summary
@@ -94,6 +95,17 @@ def test_environments_are_one_series_of_episodes_in_the_order_in_which_they_end(
         Role.OBJECTIVE,
         (str(tmp_path / "0.monitor.csv"), str(tmp_path / "1.monitor.csv")),
     )
+
+
+def test_a_launch_that_appends_to_the_file_of_an_environment_goes_on_behind_it(tmp_path: Path) -> None:
+    """Its seconds begin again, so that sorted by them its episodes would stand among the earlier ones."""
+    monitor(tmp_path / "monitor.csv", 1e9, [(20 + n, 2.0 * n) for n in (*range(1, 7), *range(1, 11))])
+    timeline = stitch(read(tmp_path))
+    reward = timeline.series["episode reward"]
+    lengths = [*range(21, 27), *range(21, 31)]
+    assert reward.values.tolist() == lengths
+    assert reward.steps.tolist() == [*accumulate(lengths)]
+    assert [(join.kind.value, join.to_step) for join in timeline.joins] == [("resume", 162)]
 
 
 def test_episodes_stand_at_the_steps_of_the_log_in_their_folder(tmp_path: Path) -> None:

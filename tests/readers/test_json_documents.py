@@ -182,6 +182,16 @@ def test_a_table_without_a_step_beside_one_of_another_length_that_has_it(tmp_pat
     assert steps_of(val_loss=[0.4, 0.3, 0.25, 0.2]) == [2, 4, 6, 8]
 
 
+def test_evaluations_say_after_which_of_the_episodes_in_a_list_they_were(tmp_path: Path) -> None:
+    history = [{"episode": 5 * n, "mean_reward": float(n)} for n in range(4)]
+    rewards = [0.5 * n for n in range(16)]
+    (attempt,) = read(document(tmp_path, {"training_rewards": rewards, "evaluation_history": history}))
+    assert points(attempt) == {
+        "training_rewards": [*enumerate(rewards)],
+        "evaluation_history/mean_reward": [(5 * n, float(n)) for n in range(4)],
+    }
+
+
 def test_a_column_may_count_the_steps(tmp_path: Path) -> None:
     (attempt,) = read(document(tmp_path, {"step": [5, 10, 15, 20], "loss": [4.0, 3.0, 2.0, 1.0]}))
     assert points(attempt) == {"loss": [(5, 4.0), (10, 3.0), (15, 2.0), (20, 1.0)]}

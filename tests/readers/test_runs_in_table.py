@@ -166,6 +166,8 @@ OF_TOTAL = ["timestep,total_timesteps,clips,reward", *(f"{k}00,5000,{k // 4},{k}
 FOLDS = ["fold,loss,val_acc", *(f"{k},{1 - k / 40},{0.8 + k % 3 / 50}" for k in range(1, 11))]
 LAST = [",Fold,Epoch,Loss", *(f"{k},{k},200,0.3{k}" for k in range(9))]
 IN_FOLDS = ["fold,epoch,loss", *(f"{k // 5},{k % 5},{3 - k % 5 / 4}" for k in range(20))]
+OF_SWEEP = ["name,_step,epoch,width,val_loss"]
+OF_SWEEP += [f"{w}-sweep-{k},{90 - k * 37 % 50},{9 - k % 3},{2**k},0.{k}" for k, w in enumerate(WORDS * 2)]
 NO_COURSE = "configurations or items ({}), no steps"
 
 
@@ -192,6 +194,7 @@ NO_COURSE = "configurations or items ({}), no steps"
         (FOLDS, "item", NO_COURSE.format("fold"), Role.OTHER),
         (LAST, "item", NO_COURSE.format("Fold"), Role.OTHER),
         (IN_FOLDS, "epoch", None, Role.LOSS),
+        (OF_SWEEP, "item", NO_COURSE.format("name"), Role.OTHER),
     ],
     ids=[
         "sweep",
@@ -214,6 +217,7 @@ NO_COURSE = "configurations or items ({}), no steps"
         "folds",
         "last epochs of folds",
         "courses of folds",
+        "runs of a sweep",
     ],
 )
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])

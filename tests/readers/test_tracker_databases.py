@@ -76,6 +76,17 @@ def test_a_line_that_is_cut_or_odd_in_a_folder(tmp_path: Path) -> None:
     assert list(attempt.series) == ["loss"]
 
 
+def test_what_is_logged_without_a_step_at_the_end_stands_at_the_last_one(tmp_path: Path) -> None:
+    """MLflow takes 0 for the step of a test after the training, which is not its first value."""
+    loss = [(step, 1 / step) for step in range(1, 9)]
+    mlflow_folder(tmp_path / "r1", {"loss": [*loss, (0, 0.5), (0, 0.5)], "test_loss": [(0, 0.5)]})
+    (attempt,) = mlflow.read_folder(tmp_path / "r1")
+    assert attempt.series["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]
+    assert attempt.series["test_loss"].steps.tolist() == [0]
+    mlflow_folder(tmp_path / "r2", {"loss": [*loss, *((0, 1.0 + n) for n in range(4))]})  # a launch
+    assert mlflow.read_folder(tmp_path / "r2")[0].series["loss"].steps.tolist()[-4:] == [0, 0, 0, 0]
+
+
 def test_the_file_of_a_metric_without_its_run(tmp_path: Path) -> None:
     mlflow_folder(tmp_path / "r1", {"train/loss": [(10, 0.5), (20, math.nan), (30, 0.125)]})
     inside = tmp_path / "r1" / "metrics" / "train" / "loss"

@@ -229,8 +229,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.OTHER, r"^(timing|timers?|time|profiling)\b.*\b(rewards?|scores?)\b"
         r"|\b(rewards?|scores?) (fn |func |function |model )?(time|duration|latency)\b",
         "timing_s/reward, time/reward_fn, reward_time"),
-    Alias(Role.LEARNING_RATE, r"\b(l ?r\d*|lrs|lrm|learning rates?)\b",
-        "lr, learning_rate, train/learning_rate, lr/pg0, x/lr0, lr-AdamW, current_lr, L.r., train/lrm"),
+    Alias(Role.LEARNING_RATE, r"\b(l ?r\d*|lrs|lrm|learning rates?)\b|\w pg\d+$",
+        "lr, learning_rate, train/learning_rate, lr/pg0, schedule/pg1, x/lr0, lr-AdamW, L.r., train/lrm"),
     Alias(Role.STEP_TIME, r"\b(step|iteration|iter|batch) (time|timing|duration|cost|avg)\b"
         r"|\btime (per step|(per )?(iteration|iter|batch))\b|\btiming (s|ms) step$"
         r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"
@@ -247,7 +247,7 @@ ALIASES: tuple[Alias, ...] = (
         r"^(?!.*\b(clip|clipped|compression|acceptance|win|lr)\b).*\b(ratio|share|proportion)s?\b"
         r"|\b(mix|mixture|data|dataset|sampling)\b.*\b(weight|prob|fraction)s?\b",
         "image_to_text_ratio.all, data/share/code, mixture_weight/web"),
-    Alias(Role.BATCH_SIZE, r"\bbatch ?size\b|\b(bsz|gbs)\b|\bglobal batch\b",
+    Alias(Role.BATCH_SIZE, r"\bbatch ?size\b|\b(bsz|gbs)\b|\bglobal batch\b(?! (idx|index|id|num|number)\b)",
         "global batch size, batch_size, bsz"),
     Alias(Role.TOKENS, r"\b(consumed|seen|trained|total|num|n|input|processed) (\w+ )?tokens\b"
         r"|(?<!vs )\btokens( seen| consumed| trained| processed)?$",

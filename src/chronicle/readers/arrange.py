@@ -148,9 +148,11 @@ def _with_episodes(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _episodes(monitors: Sequence[Attempt]) -> Attempt:
-    """The episodes of all environments in the order in which they ended, at the steps of all of them."""
+    """The episodes of all environments in the order in which they ended, at the steps of all of them. The
+    clock of one environment starts again with each launch that appends to its file."""
     parts = [monitor.series for monitor in monitors]
-    order = np.argsort(np.concatenate([part[LENGTH].times for part in parts]), kind="stable")
+    ended = np.concatenate([part[LENGTH].times for part in parts])
+    order = np.argsort(ended, kind="stable") if len(parts) > 1 else np.arange(len(ended))
     lengths = np.concatenate([part[LENGTH].values for part in parts])[order]
     steps = np.cumsum(lengths).astype(np.int64)
     series = dict[str, Series]()

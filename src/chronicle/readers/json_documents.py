@@ -125,7 +125,7 @@ def _rows(tables: list[Table]) -> list[Row]:
     for table in parallel:
         _put(_prefixed(table), len(table.rows), rows)
     host = next((t for t in counted if len(t) == len(rows)), counted[0] if len(counted) == 1 else [])
-    name = next(filter(counts_steps, host[0]), "") if host else ""
+    name = next((n for n in host[0] if _counted(n)), "") if host else ""
     if not name or not all(isinstance(row.get(name), int | float) for row in host):
         return [row for table in (*counted, rows) for row in table]
     if len(rows) > len(host):
@@ -346,7 +346,7 @@ def _moves(name: str) -> bool:
 def _prefixed(table: Table) -> Iterator[Row]:
     """The rows with the path in front of all names but those that count steps."""
     names = dict.fromkeys(name for row in table.rows for name in row)
-    whole = {n: n if counts_steps(n) else f"{table.path}/{n}".lstrip("/") for n in names}
+    whole = {n: n if _counted(n) else f"{table.path}/{n}".lstrip("/") for n in names}
     return ({whole[name]: cell for name, cell in row.items()} for row in table.rows)
 
 

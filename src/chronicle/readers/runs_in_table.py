@@ -61,7 +61,7 @@ _SETTING = re.compile(
     r"|width|depth|horizon|seed|dropout|weight decay"
 )
 _ITEM = re.compile(
-    r"(?!(?:batch|step|epoch|episode|iter|iteration|round|gpu|rank|worker|process|env|device)\b)\w+ id"
+    r"name|(?!(?:batch|step|epoch|episode|iter|iteration|round|gpu|rank|worker|process|env|device)\b)\w+ id"
     r"|(?:trial|config|configuration|(?:cv )?fold|member|repeat)(?: (?:no|number|index))?|(?:random )?seed"
 )
 
@@ -186,11 +186,12 @@ def _is_grid(values: NDArray[Any]) -> bool:
 def _names_items(name: str, column: Column, n_rows: int) -> bool:
     """Whether a column alone says of which configuration or item each row is: texts that differ, other than
     flags and names of steps (`model_epoch10.pt`), or settings that no training changes. They come again after
-    others, as in a grid; what changes once or twice is a phase of a training."""
+    others, as in a grid; what changes once or twice is a phase of a training. Nearly each has a ``name``."""
     cells = column.values.tolist()
-    if n_rows < FEWEST_ITEMS or column_key(name) in _PLACES or 2 * len(cells) < n_rows:
-        return False
     distinct, changes = set(cells), sum(a != b for a, b in pairwise(cells))
+    is_place = column_key(name) in _PLACES and not (name == "name" and 10 * len(distinct) > 9 * n_rows)
+    if n_rows < FEWEST_ITEMS or is_place or 2 * len(cells) < n_rows:
+        return False
     again = changes >= len(distinct) > 1
     if not column.is_text:
         places = plain(name) in _PLACE and any(a > b for a, b in pairwise(cells))  # of items that were drawn

@@ -25,7 +25,7 @@ from urllib.parse import quote
 import numpy as np
 
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault, Place, Role, Series
+from chronicle.model import Attempt, Fault, Place, Role, Series, Steps
 from chronicle.readers.columns import attempt_of, number
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.step_axis import Column, axis_by_name, counted_by
@@ -34,6 +34,7 @@ from chronicle.workspace.locks import scratch
 
 CLOSING = "train_runtime"  # a metric of transformers, logged once with the means over a whole training
 AXIS = "global_step"
+_FEW = 3  # values of the tests after a training, which are logged without a step
 _Points = tuple["array[int]", "array[float]", "array[float]"]  # steps, values, times of a metric
 NOTHING = "no run logged a metric. Remedy: name the store that the training wrote to"
 
@@ -136,7 +137,7 @@ class PointLog:
         series = {}
         for metric, points in logged.items():
             steps, values, times = map(np.array, points)
-            steps = np.arange(len(steps), dtype=np.int64) if axis == "row" else steps
+            steps = np.arange(len(steps), dtype=np.int64) if axis == "row" else _with_last_step(steps)
             series[metric] = Series(metric, Role.OTHER, steps, values, times)
         faults = [*faults]
         if self.broken:
@@ -144,6 +145,13 @@ class PointLog:
         facts = {**self.facts, **config_facts(self.params)}
         attempt = Attempt(name or path.name, (str(path),), series, facts, tuple(faults), truncated, axis)
         return without_summary(attempt)
+
+
+def _with_last_step(steps: Steps) -> Steps:
+    """Steps of a metric, at its end the one before instead of a few 0: MLflow takes 0 where none is given."""
+    given = np.flatnonzero(steps)
+    n = int(given[-1]) + 1 if len(given) else len(steps)
+    return np.append(steps[:n], np.full(len(steps) - n, steps[n - 1])) if len(steps) - n <= _FEW else steps
 
 
 def typed(text: str) -> str | int | float:
