@@ -77,9 +77,8 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """One metric as logged by one attempt: three arrays of one length, in the order of the log. ``unit`` is
-    None if the log declares none; ``dataset`` is that of a DATASET_LOSS; ``rows`` tell in which rows of a
-    table, or lines of a text, the values stand."""
+    """One metric as logged by one attempt: arrays of one length, in the order of the log. ``unit`` is None if
+    the log declares none, ``dataset`` that of a DATASET_LOSS, ``rows`` are those of a table, or lines."""
 
     metric: str
     role: Role
