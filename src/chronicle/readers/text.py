@@ -193,9 +193,9 @@ def from_json(text: str | bytes) -> Any:
     return JSON.decode(text if isinstance(text, str) else text.decode("utf-8", "surrogatepass"))
 
 
-def json_or_none(text: str | bytes) -> Any:
-    """The value of a JSON text, None if it is not valid."""
-    with suppress(ValueError, RecursionError):
+def json_or_none(text: Any) -> Any:
+    """The value of a JSON text, None if it is not valid, or no text."""
+    with suppress(ValueError, RecursionError, AttributeError):
         return from_json(text)
     return None
 

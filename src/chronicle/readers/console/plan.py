@@ -266,9 +266,8 @@ def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
             of_searches.update(own)
         if own:
             latest, moved = own[-1], True
-            at = [pair for pair in record.pairs if pair.name == PROGRESS]
-            at_end = any(pair.value == pair.of for pair in at)
-            places.setdefault(latest, set()).add(at[-1].value)
+            at_end = any(pair.value == pair.of for pair in record.pairs if pair.name == PROGRESS)
+            places.setdefault(latest, set()).update(p.value for p in record.pairs if p.name == PROGRESS)
         if not latest or not record.is_training:
             continue
         epochs.add(record.epoch.value if record.epoch and not own else math.nan)

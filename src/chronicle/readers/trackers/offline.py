@@ -362,13 +362,15 @@ def _read_trackio(path: Path) -> list[Attempt]:
         rows, broken = defaultdict[tuple[Any, Any], list[Row]](list), Counter[tuple[Any, Any]]()
         columns = ("run_id", "run_name", "step", "timestamp", "metrics")
         for run_id, run_name, step, timestamp, text in store.rows("metrics", columns):
-            cells = _parsed(text)
+            cells = json_or_none(text)
             if not isinstance(cells, dict) or not isinstance(step, int):
                 broken[run_id, run_name] += 1
                 continue
             row = {**dict(flat(cells)), "_step": step, "_timestamp": str(timestamp)}
             rows[run_id, run_name].append(row)
-        configs = {(i, n): _parsed(c) for i, n, c in store.rows("configs", ("run_id", "run_name", "config"))}
+        configs = {
+            (i, n): json_or_none(c) for i, n, c in store.rows("configs", ("run_id", "run_name", "config"))
+        }
         alerts = _trackio_alerts(path, store)
         attempts = []
         for key, name in names_of(rows).items():
@@ -385,11 +387,6 @@ def _read_trackio(path: Path) -> list[Attempt]:
     if not attempts:
         raise BadLog(str(path), NOTHING)
     return attempts
-
-
-def _parsed(cell: Any) -> Any:
-    """The JSON in a cell, which older versions of Trackio store as text, newer ones as bytes."""
-    return json_or_none(cell) if isinstance(cell, str | bytes) else None
 
 
 def _trackio_alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
