@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import cycle, groupby
@@ -14,6 +15,10 @@ from hypothesis import settings
 from tests import depth
 
 from chronicle.__main__ import main
+
+# As in the Makefile: the tests start Python some hundred times, and compile it and themselves only once.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # No test depends on how busy the machine is: an example may take as long as it takes.
 settings.register_profile("chronicle", deadline=None, max_examples=depth.EXAMPLES)
