@@ -142,7 +142,7 @@ def test_a_spike_to_the_first_level_that_comes_back_faster_is_a_spike(fall: floa
 def test_a_spike_is_no_new_weights_though_the_rate_was_warmed_up(
     fall: float, left: float, expected: set[str]
 ) -> None:
-    """Weighted by the rate, the first descent is as fast as the return from a spike, until half of the way."""
+    """Weighted by the rate, the first descent is as fast as the return from a spike, until half the way."""
     steps, random = np.arange(1, 1001), np.random.default_rng(1)
     rate = 3e-4 * np.minimum(1, steps / 50) * (0.55 + 0.45 * np.cos(np.pi * steps / 1000))
     loss = 2 + 8 * (steps + 5.0) ** -0.6 + random.normal(0, 0.02, len(steps))
