@@ -379,8 +379,7 @@ def check_claim(out: Path) -> None:
 def missing_pages(site: Stamps, docs: Stamps) -> list[str]:
     """Pages that are missing or empty in a site made from ``docs``, among Home and the pages of runs."""
     pages = [p for p in docs if p == "index.md" or (p.startswith("runs/") and p.endswith("/index.md"))]
-    wanted = [f"{page[:-3]}.html" for page in pages]
-    return [page for page in wanted if not (site.get(page) or [0])[0]]
+    return [page for page in map(_page_of, pages) if not (site.get(page) or [0])[0]]
 
 
 def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:

@@ -48,8 +48,7 @@ class _Callable(ModuleType):
     """`chronicle.classify(timeline)` and `from chronicle.classify import Monitor` both have to work: the
     package carries the name of its one function, so the module itself can be called."""
 
-    def __call__(self, what: Any, thresholds: Thresholds = DEFAULTS) -> Diagnosis:
-        return classify(what, thresholds)
+    __call__ = staticmethod(classify)
 
 
 sys.modules[__name__].__class__ = _Callable
