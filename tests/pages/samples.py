@@ -24,7 +24,7 @@ from chronicle.model import (
     Note,
     Verdict,
 )
-from chronicle.pages.gallery import Cause, Condition, Lookalike, PatternPage, SiteData, Source, load
+from chronicle.pages.gallery import Cause, Condition, Lookalike, PatternPage, SiteData, Source, load_gallery
 from chronicle.workspace.folders import shipped_file
 
 
@@ -255,7 +255,7 @@ def small(*entries: Entry, **changes: Any) -> SiteData:
 @cache
 def gallery() -> tuple[PatternPage, ...]:
     """The shipped pattern pages."""
-    return tuple(load(shipped_file("gallery")))
+    return tuple(load_gallery([shipped_file("gallery")]))
 
 
 def _varied(i: int, pattern: str) -> Entry:

@@ -9,11 +9,11 @@ from tests.story.told_specimens import NAMES, RUNS, specimen
 
 from chronicle.cli.terminal import explain
 from chronicle.model import Event, EventKind, Verdict
-from chronicle.pages.gallery import Advice, Cause, PatternPage, advice, load, ranked
+from chronicle.pages.gallery import Advice, Cause, PatternPage, advice, load_gallery, ranked
 from chronicle.story.signs import Sign
 from chronicle.workspace.folders import run_in
 
-PAGES = {page.id: page for page in load(RUNS.parent / "gallery")}
+PAGES = {page.id: page for page in load_gallery([RUNS.parent / "gallery"])}
 KNOWN = {name: cause for name in NAMES if (cause := run_in(RUNS / name).config.facts.get("known cause"))}
 SURE = 0.85  # of the runs whose cause is known
 

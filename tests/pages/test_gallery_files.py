@@ -9,7 +9,7 @@ import pytest
 
 from chronicle.errors import ConfigError
 from chronicle.model import Verdict
-from chronicle.pages.gallery import Cause, Condition, Lookalike, PatternPage, Source, load, load_gallery
+from chronicle.pages.gallery import Cause, Condition, Lookalike, PatternPage, Source, load_gallery
 from chronicle.workspace.folders import shipped_file
 
 GOOD = """---
@@ -42,7 +42,7 @@ def parse(text: str, name: str, verdict: Verdict) -> PatternPage:
         file = Path(folder) / verdict / f"{name}.md"
         file.parent.mkdir()
         file.write_text(text)
-        (page,) = load(Path(folder))
+        (page,) = load_gallery([Path(folder)])
     return page
 
 
@@ -107,4 +107,5 @@ def test_a_teams_page_wins_and_a_new_one_is_added(tmp_path: Path) -> None:
     merged = {page.id: page for page in load_gallery([tmp_path, shipped_file("gallery")])}
     assert merged["nan-inf"].title == "Not a number"
     assert merged["our-own"].verdict is Verdict.BAD
-    assert merged.keys() == {page.id for page in load(shipped_file("gallery"))} | {"our-own", "nan-inf"}
+    shipped = {page.id for page in load_gallery([shipped_file("gallery")])}
+    assert merged.keys() == shipped | {"our-own", "nan-inf"}

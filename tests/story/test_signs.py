@@ -12,7 +12,7 @@ from tests.timeline.timeline_logs import log
 
 import chronicle
 from chronicle.model import Diagnosis, Event, EventKind, Verdict
-from chronicle.pages.gallery import advice, load
+from chronicle.pages.gallery import advice, load_gallery
 from chronicle.story import tell
 from chronicle.story.measured import RunView
 from chronicle.story.signs import Sign
@@ -102,7 +102,7 @@ def test_a_reward_that_was_lost_has_causes_of_its_own() -> None:
         e for e in tell(timeline, chronicle.classify(timeline)).events if "divergence-no-spike" in e.patterns
     )
     assert event.signs["objective"] and not around()["objective"]
-    page = next(page for page in load(RUNS.parent / "gallery") if page.id == "divergence-no-spike")
+    page = next(page for page in load_gallery([RUNS.parent / "gallery"]) if page.id == "divergence-no-spike")
     of_reward, of_loss = (
         [row.cause.cause for row in advice(replace(event, signs=signs), page).causes]
         for signs in (event.signs, around())

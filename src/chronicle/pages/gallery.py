@@ -363,16 +363,12 @@ class SiteData:
 def load_gallery(folders: Sequence[Path]) -> list[PatternPage]:
     """The pattern pages of all folders, each from the first folder that has it, in the order of the patterns.
     Raises ConfigError: front matter that is wrong, with its file and key."""
-    pages = {page.id: page for folder in reversed(folders) for page in load(folder)}
+    places = ((folder / verdict, verdict) for folder in reversed(folders) for verdict in Verdict)
+    files = {file.stem: (file, verdict) for place, verdict in places for file in place.glob("*.md")}
+    texts = ((name, file.read_text("utf-8-sig"), verdict) for name, (file, verdict) in sorted(files.items()))
+    pages = [_page(PatternPage, text, name, f"gallery/{v}/{name}.md", verdict=v) for name, text, v in texts]
     order = {pattern.id: i for i, pattern in enumerate(PATTERNS)}
-    return sorted(pages.values(), key=lambda page: (order.get(page.id, len(order)), page.id))
-
-
-def load(folder: Path) -> list[PatternPage]:
-    """The pages of one gallery folder by path (errors as in `load_gallery`)."""
-    files = ((file, verdict) for verdict in Verdict for file in sorted((folder / verdict).glob("*.md")))
-    texts = ((file.read_text("utf-8-sig"), file.stem, verdict) for file, verdict in files)
-    return [_page(PatternPage, text, name, f"gallery/{v}/{name}.md", verdict=v) for text, name, v in texts]
+    return sorted(pages, key=lambda page: order.get(page.id, len(order)))
 
 
 def load_cases(folders: Sequence[Path]) -> list[Case]:
