@@ -248,3 +248,46 @@ def test_a_loss_that_only_rounding_moves_is_frozen() -> None:
     assert "frozen-metric" in classify({"total_loss": loss}).patterns
     moving = 270.13504028 * (1 - 3e-7 * np.arange(200))
     assert "frozen-metric" not in classify({"total_loss": moving}).patterns
+
+
+@SEEDS
+@pytest.mark.parametrize(("tail_degrees", "is_named"), [(2.5, False), (30.0, True)])
+def test_a_high_sample_is_a_spike_where_the_others_of_its_log_are_not_as_wild(
+    seed: int, tail_degrees: float, is_named: bool
+) -> None:
+    """Small batches: of noise with heavy tails one sample of thousands is always far out."""
+    c = Curve(seed, 3000, every=10, noise=0.05, rho=0.0, df=tail_degrees)
+    c.noise[1699:1704] = 0.0
+    c.lift[1701] = 20 * 0.05
+    spikes = [f.start_step for f in diagnosis(c.run()).findings if f.pattern == "spike-fast-recovery"]
+    assert (17010 in spikes) is is_named
+
+
+@SEEDS
+@pytest.mark.parametrize(("others", "verdict"), [(25.0, "good"), (0.0, "bad")])
+def test_a_log_ends_with_a_small_batch_if_others_were_as_far_out(
+    seed: int, others: float, verdict: str
+) -> None:
+    """The last batch of each epoch holds few samples, and a log ends with an epoch."""
+    c = Curve(seed, 1200, noise=0.03)
+    c.lift[59:-1:60] = others * 0.03 * np.resize([1.0, -1.0], 19)
+    c.lift[-1] = 24 * 0.03
+    assert str(diagnosis(c.run()).verdict) == verdict
+
+
+def test_a_running_mean_wanders_without_a_slow_spike() -> None:
+    """Of a mean over fifty samples any stretch differs so from those beside it."""
+    rng, mean = np.random.default_rng(3), np.empty(3000)
+    samples = (1.0 + 2.0 / (1.0 + np.arange(3000) / 50)) * np.exp(0.3 * rng.standard_normal(3000))
+    mean[0] = samples[:20].mean()
+    for i in range(1, 3000):
+        mean[i] = mean[i - 1] + 0.02 * (samples[i] - mean[i - 1])
+    assert not [f.pattern for f in classify({"loss": mean}).findings if "recovery" in f.pattern]
+
+
+def test_a_loss_that_is_printed_with_two_decimals_does_not_rise_from_zero() -> None:
+    """0.00 and 0.01 are the same loss, rounded."""
+    rng, t = np.random.default_rng(3), np.arange(1000) / 1000
+    loss = np.round(3.0 * np.exp(-7.0 * t + (0.05 + 0.5 * t) * rng.standard_normal(1000)), 2)
+    assert (loss == 0.0).any()
+    assert not [f.pattern for f in classify({"loss": loss}).findings if f.start_step > 700]

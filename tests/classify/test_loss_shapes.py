@@ -190,6 +190,13 @@ def test_exact_zeros_of_a_loss_that_is_never_near_zero_are_lost_values(lowest, z
     )
 
 
+def test_a_mean_of_a_few_errors_is_zero_now_and_then() -> None:
+    """Twenty answers a batch: zero lies one error below the lowest value, as all values do below the next."""
+    errors = np.random.default_rng(0).poisson(2.0 + 18.0 * np.exp(-np.arange(1000) / 200))
+    assert np.sum(errors == 0) > 20
+    assert "nan-inf" not in classify({"loss": errors / 20}).patterns
+
+
 def test_zeros_of_a_part_are_none_while_the_whole_goes_on() -> None:
     """No object in the batch costs nothing; where the sum is zero as well, values were lost."""
     rng, n = np.random.default_rng(0), np.arange(400)

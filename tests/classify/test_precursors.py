@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.classify.asking import findings, patterns
+from tests.classify.asking import diagnosis, findings, patterns
 from tests.curves import Curve
 from tests.curves.series import grad_norm
 
@@ -30,6 +30,12 @@ def test_rises_without_a_spike_lower_the_confidence_and_are_counted() -> None:
     )
     assert sure.evidence["rises_of_gradient_norm"] == 2 < less.evidence["rises_of_gradient_norm"]
     assert less.evidence["rises_before_a_spike"] == 2 and less.confidence < sure.confidence
+
+
+def test_what_the_gradient_norm_warned_of_decides_the_verdict() -> None:
+    run = grad_norm(Curve(8, 8000).spike(0.3, 25).spike(0.6, 25), lead=6).run()
+    assert patterns(run) == {"grad-norm-precursor", "spike-fast-recovery"}
+    assert str(diagnosis(run).verdict) == "good"
 
 
 @pytest.mark.parametrize("seed", range(4))

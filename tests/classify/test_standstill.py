@@ -203,6 +203,17 @@ def test_a_player_may_lose_ground_to_an_opponent_who_has_not_won(opponent: float
     assert ("divergence-no-spike" in both.patterns) == (verdict == "bad")
 
 
+def test_a_spike_of_one_player_is_a_round_of_the_game() -> None:
+    t, r = np.arange(400) / 400, np.random.default_rng(5)
+    generator = 1.2 * np.exp(0.02 * r.standard_normal(400))
+    generator[200:204] *= 1.5
+    assert "spike-fast-recovery" in classify({"loss": generator}).patterns
+    players = classify(
+        {"G_loss": generator, "D_loss": (0.6 + 0.4 * np.exp(-9 * t)) * np.exp(0.1 * r.standard_normal(400))}
+    )
+    assert "spike-fast-recovery" not in players.patterns
+
+
 def test_nothing_is_said_of_the_course_of_one_player() -> None:
     t, r = np.arange(400) / 400, np.random.default_rng(6)
     still = 2.0 / (1 + 8 * np.maximum(t - 0.4, 0)) * np.exp(0.02 * r.standard_normal(400))

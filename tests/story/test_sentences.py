@@ -88,7 +88,7 @@ GOLDEN = [
     ),
     (
         "lab-head-grows-batch-64",
-        "1",
+        "2",
         "The gradient norm rose to 4.5 times its level at step 606, 8 steps before the loss "
         "rose. The loss jumped from 1.29 to 1.89 at step 614 and was back after 139 steps.",
     ),

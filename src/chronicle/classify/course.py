@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.classify import measure
-from chronicle.classify.kernel import Event, Kind
+from chronicle.classify.kernel import RISING_KINDS, Event, Kind
 from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, fit, inflation, median, running
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
@@ -51,6 +51,7 @@ LOWEST_LOG = -34.0  # [log units] a loss of 1e-15 of its highest value
 SURE_DEVIATIONS = 2.0  # standard deviations: one-sided, 1 in 40 by chance
 END_SAMPLES = 64  # at most, whose median is the level at the end
 HALF = 0.5  # of a height, or of the progress that was expected
+FEWEST_OF_STRETCH = 4  # samples: shorter ones are no averages
 SMOOTHED_SAMPLES = 5  # whose median decides when a rise was over
 
 
@@ -220,16 +221,20 @@ def retest_rises(series: Series, events: Iterable[Event], limits: Thresholds) ->
     steps, y = measure.positive(series)
     place = np.flatnonzero(np.isfinite(series.values) & (series.values > 0)) if len(y) else np.empty(0, int)
     for event in events:
-        a = int(np.searchsorted(place, event.onset))
-        is_ramp = event.abruptness < limits.jump and len(y) > 0
-        if is_ramp and event.end is not None and event.end > 2 * event.onset:
-            end = int(np.searchsorted(place, event.end)) + 1
-            if event.kind is not Kind.BACK or came_back(steps[:end], y[:end], a, event.height, limits) != a:
-                yield event
+        if event.kind not in RISING_KINDS or event.into_nan or not len(y):
+            yield event
             continue
-        is_open = event.kind is Kind.OPEN and not event.into_nan and len(y)
-        back = came_back(steps, y, a, event.height, limits) if is_open else None
-        if back is None:
+        a, peak = np.searchsorted(place, (event.onset, event.peak)).tolist()
+        end = len(y) if event.end is None else int(np.searchsorted(place, event.end))
+        first, last = (peak, peak + 1) if end <= a + 1 or peak == len(y) - 1 else (a, end)
+        brief = 1 < last - first < FEWEST_OF_STRETCH
+        if not brief and measure.is_usual(y, first, last, HALF * event.height, limits.other_t):
+            continue
+        long = event.abruptness < limits.jump and event.end is not None and event.end > 2 * event.onset
+        stop = end + 1 if long else None
+        tested = event.kind is (Kind.BACK if long else Kind.OPEN)
+        back = came_back(steps[:stop], y[:stop], a, event.height, limits) if tested else None
+        if back is None or (long and back != a):
             yield event
         elif back > a:
             end = int(place[min(back, len(place) - 1)])

@@ -41,6 +41,11 @@ LEAST_RISE = 0.01  # of a score's size: a smaller rise is none
 FIRST_RISE = 0.1  # the same within its first values, which may be those of a mean of few samples
 OUTLIER_SHARE = 0.5  # of a rise must be there without its last value
 LATE_SHARE = 0.02  # of the last step: a log whose first step is later does not begin with the run
+TAIL_SAMPLES = 40  # at most, by which the tail of single samples is known
+FEWEST_OF_TAIL = 10
+RARE_OUTLIERS = 0.2  # expected in a log, of its height or higher
+PEERS_AT_END = 4  # of the last sample of a log: as many others as high were gone at the next one
+FEWEST_STRETCHES = 12  # whose scale is known
 median = arithmetic.median
 
 
@@ -185,6 +190,30 @@ def departure(series: Series, start: float, stop: float) -> Excess:
     steps, y = positive(series)
     a, b = np.searchsorted(steps, (start, stop)).tolist()
     return over_line(steps, y, slice(max(a - LINE_SAMPLES, 0), a), slice(a, max(b, a + 1)))
+
+
+def is_usual(y: Floats, first: int, end: int, least: float, least_t: float) -> bool:
+    """Whether a stretch of ``y`` is no rarity in its log. Its mean lies over those beside it by less than
+    ``least_t`` robust scales of that elsewhere; a single sample, if it does so by ``least``, is judged by the
+    tail of all others: a power law (Hill 1975) of the highest but a quarter, which may be spikes, or their
+    number, where nobody knows what comes after it."""
+    length, before, at = end - first, first % (end - first), first // (end - first)
+    means = y[before : before + (len(y) - before) // length * length].reshape(-1, length).mean(1)
+    beside: Any = np.max if length == 1 else np.mean
+    rise = float(means[at] - beside(means[max(at - 1, 0) : at + 2 : 2]))
+    over = means[1:-1] - beside([means[:-2], means[2:]], axis=0)
+    others = np.delete(over, slice(max(at - 2, 0), at + 1))
+    if length > 1:
+        known = at > 0 and len(others) >= FEWEST_STRETCHES
+        return known and rise < least_t * 1.4826 * median(np.abs(others[len(others) // 20 :]))
+    count, ranked = min(TAIL_SAMPLES, len(others) // 16), np.sort(others)[::-1]
+    if rise < least or count < FEWEST_OF_TAIL or ranked[count] <= 0.0:
+        return False
+    if end == len(y):
+        return bool(ranked[PEERS_AT_END - 1] >= rise)
+    tail = np.log(np.minimum(ranked[:count], ranked[count // 4]) / ranked[count]).sum()
+    power = (count - count // 4) / max(float(tail), ROUNDING)
+    return bool(count * (ranked[count] / rise) ** power >= RARE_OUTLIERS)
 
 
 def last_decimal(values: Floats) -> float:

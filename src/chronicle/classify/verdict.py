@@ -37,8 +37,8 @@ from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Serie
 from chronicle.timeline.courses import one_of_each
 from chronicle.timeline.joins import FAULTS, last_ending
 
-SLOWER, EXPLAINED = "throughput-drop", "explained_by"
-ROUNDS, COURSES = RISES - {FAST}, {"plateau", "grokking", FAILED}  # of a game, and of one player
+SLOWER, EXPLAINED, WARNING = "throughput-drop", "explained_by", "grad-norm-precursor"
+COURSES = {"plateau", "grokking", FAILED}  # of one player of a game
 LONGER_TIMES = 10  # the points of an attempt: one that has so many more represents the run
 PASSING_NAN_SHARE = 0.05  # of the samples since the first NaN: a run that loses more does not go on
 DONE_SHARE = 1e-3  # of the highest learning rate: no schedule goes so low before its end
@@ -111,7 +111,7 @@ def part_of_game(view: View, finding: Finding) -> bool:
     losses = [s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS)]
     mine = [s for s in losses if s.metric == finding.metric]
     others = [s for s in losses if mine and is_of_opponent(s.metric) != is_of_opponent(mine[0].metric)]
-    if finding.pattern not in ROUNDS:
+    if finding.pattern not in RISES:
         return bool(others) and finding.pattern in COURSES
     ways = [moved_by(series, finding) for series in others]
     half = max((view.thresholds.midway * moved_by(series, finding) for series in mine), default=0.0)
@@ -192,7 +192,7 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     """The verdict of the pattern, unless the evidence of the finding shows that less, or more, was lost."""
     evidence, limits = finding.evidence, view.thresholds
     down = finding.pattern == SHIFT and ("epoch" in evidence or evidence.get("step_log", 0.0) < 0)
-    if EXPLAINED in evidence or down:
+    if EXPLAINED in evidence or down or finding.pattern == WARNING:  # what it warns of decides
         return Verdict.GOOD
     left = float(evidence.get("residual_log", 0.0))
     too_high = left >= limits.bad_end

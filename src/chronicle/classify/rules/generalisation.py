@@ -37,7 +37,7 @@ from chronicle.classify.view import COURSE_POINTS, AttemptView, View, value_at
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.names import is_extreme, plain
 from chronicle.metrics.roles import direction
-from chronicle.model import Finding, Floats, Role, Series
+from chronicle.model import Finding, Floats, Role, Series, Steps
 
 SUDDEN = "grokking"
 SURPRISE_FROM = 0.1  # share of the log, in steps and in points: an earlier fall is no surprise
@@ -176,29 +176,30 @@ class Turn(NamedTuple):
 
 def turn(loss: Series, start: float, end: float) -> Turn | None:
     """What a loss did between two steps."""
-    steps, y = positive(loss)
-    near = max(0.1 * (end - start), 1.0)
-    before, after = y[np.abs(steps - start) <= near], y[steps >= end - near]
+    before, after = both_ends(*(course := positive(loss)), start, end)
     if not len(before) or not len(after):
         return None
-    error = MEDIAN_ERROR * measure.difference_noise(y) * (1 / len(before) + 1 / len(after)) ** 0.5
+    error = MEDIAN_ERROR * measure.difference_noise(course[1]) * (1 / len(before) + 1 / len(after)) ** 0.5
     return Turn(median(before), median(after), error)
+
+
+def both_ends(steps: Floats | Steps, values: Floats, start: float, end: float) -> tuple[Floats, Floats]:
+    """The values around the start of a stretch, and from its last tenth on."""
+    near = max(0.1 * (end - start), 1.0)
+    return values[np.abs(steps - start) <= near], values[steps >= end - near]
 
 
 def ends_higher(loss: Series, start: float) -> bool:
     """Whether a loss, some of whose values are zero or less, ends above what it was at a step."""
     known = finite(loss)
-    end = float(known.steps[-1]) if len(known) else start
-    near = max(0.1 * (end - start), 1.0)
-    before, after = known.values[np.abs(known.steps - start) <= near], known.values[known.steps >= end - near]
+    before, after = both_ends(known.steps, known.values, start, float(known.steps.max(initial=int(start))))
     return bool(len(before) and len(after) and median(after) > median(before))
 
 
 def gained(score: Series, start: float, end: float) -> bool:
     """Whether a score improves as a whole, and ends a stretch better than it was at its start."""
-    known, near = finite(score), max(0.1 * (end - start), 1.0)
-    v = direction(score) * known.values
-    before, after = v[np.abs(known.steps - start) <= near], v[known.steps >= end - near]
+    known = finite(score)
+    before, after = both_ends(known.steps, direction(score) * known.values, start, end)
     return measure.improves(score) and not (len(before) and len(after) and median(after) <= median(before))
 
 

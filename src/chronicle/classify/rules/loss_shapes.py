@@ -27,9 +27,9 @@ level-shift
 nan-inf
     Sees: NaN or Inf in the loss, or exact zeros that a framework writes in their place.
     Rule: any value that is not finite, in a row in which another metric is; or eight exact zeros or more in a
-    loss that is otherwise far from zero, or whose gradient norm is lost meanwhile (`_hidden_nan`). It is only
-    worrying if at most a twentieth of the values since the first one are lost, for NaN weights stay NaN; and
-    as few in front of all others are means of nothing yet.
+    loss that is otherwise far from zero, farther than its values are from each other, or whose gradient norm
+    is lost meanwhile (`_hidden_nan`). It is only worrying if at most a twentieth of the values since the first
+    one are lost, for NaN weights stay NaN; and as few in front of all others are means of nothing yet.
     Blind to: a filter that repeats the last mean instead (see frozen-metric).
     False alarm: a row that was left blank on purpose.
     Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
@@ -74,6 +74,7 @@ MANY_ZEROS = 8  # samples of exactly 0.0 in a loss that stand for lost values
 FEW_ZEROS = 2  # such samples are enough at the end, if the gradient norm of each is NaN or Inf
 LEVEL_SAMPLES = 8  # before an event, whose median is the level there
 PACE_SHARE = 0.3  # of the rest must fall in the last third of the time since the peak
+DIGITS_OF_RISE = 2.5  # of the last decimal that is printed: less is rounding
 RECENT_SAMPLES = 6  # after a peak: fewer cannot show whether the loss still falls
 
 
@@ -104,7 +105,10 @@ class Shape:
     def rises(self) -> bool:
         """Whether the peak is above the level before it, and not only above a forecast that fell faster."""
         e = self.event
-        return e.kind not in RISING_KINDS or e.into_nan or not self.value(e.peak, e.peak + 1) <= self.before
+        near = self.series.values[max(e.onset - LEVEL_SAMPLES, 0) : e.peak + 1]
+        grain = last_decimal(near[np.isfinite(near)])
+        by = self.value(e.peak, e.peak + 1) - self.before
+        return e.kind not in RISING_KINDS or e.into_nan or not by <= DIGITS_OF_RISE * grain
 
     @cached_property
     def is_jump(self) -> bool:
@@ -378,7 +382,9 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
     lost, lowest = ~np.isfinite(late), float(rest.min()) / median(rest[:2])
     need = FEW_ZEROS if lost.all() and len(late) >= FEW_ZEROS else MANY_ZEROS
     dead = float(np.mean(lost | (late == 0.0))) if len(late) else 0.0
-    clear = lowest > limits.trifle
+    # a mean of a few errors is zero now and then: zero is one step below its lowest value
+    steps = np.diff(np.sort(rest)[: len(rest) // 2 + 1])
+    clear = lowest > limits.trifle and rest.min() > 2 * steps.max(initial=0.0)
     if count < need or (dead < 0.5 and not clear):
         return None
     norms, apart = (">= 0.5", "< 0.5, or not logged"), (f"> {limits.trifle:g}", f"<= {limits.trifle:g}")

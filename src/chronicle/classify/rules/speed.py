@@ -142,7 +142,7 @@ def standstill(
         again = len(places) == 2 and abs(places[1] - 2 * places[0]) <= steps[i]
         if len(places) > 2 or again or gaps[i] < limits.hang_times * usual * steps[i] / median(steps[ok]):
             continue
-        if ends_only_epoch(attempt, *series.steps[i : i + 2].tolist()) or only_evaluated(attempt, series, i):
+        if ends_or_evaluates(attempt, *series.steps[[0, i, i + 1, -1]].tolist()):
             continue
         others = pauses_elsewhere(view, attempt, series, SAME_PAUSE_SHARE * gaps[i])
         if len(places) + others > 2:
@@ -158,24 +158,13 @@ def standstill(
         yield finding("hang", at, checks, 0.5, 0.8 if unit_s else 0.5, slow)
 
 
-def ends_only_epoch(attempt: AttemptView, last: int, first: int) -> bool:
-    """Whether one epoch ends at a step and the next one begins at another, and none ends elsewhere."""
-    for epochs in attempt.by_role(Role.EPOCH):
-        ends = np.flatnonzero(np.diff(np.ceil(epochs.values)) > 0)
-        if len(ends) == 1 and epochs.steps[ends[0] : ends[0] + 2].tolist() == [last, first]:
-            return True
-    return False
-
-
-def only_evaluated(attempt: AttemptView, series: Series, last: int) -> bool:
-    """Whether something held out is logged at the sample ``last`` or until the next one, and nowhere else
-    behind the first step and before the last one."""
-    start, end = series.steps[0], series.steps[-1]
-    for held_out in attempt.by_role(Role.VALIDATION_LOSS, Role.VALIDATION_SCORE):
-        at = np.unique(held_out.steps[(held_out.steps > start) & (held_out.steps < end)])
-        if len(at) == 1 and series.steps[last] <= at[0] <= series.steps[last + 1]:
-            return True
-    return False
+def ends_or_evaluates(attempt: AttemptView, start: int, last: int, first: int, end: int) -> bool:
+    """Whether the only epoch that ends between the steps ``start`` and ``end`` of a log, or the only place
+    there at which something held out is logged, lies between the steps ``last`` and ``first``."""
+    epochs = (s.steps[1:][np.diff(np.ceil(s.values)) > 0] for s in attempt.by_role(Role.EPOCH))
+    held_out = (s.steps for s in attempt.by_role(Role.VALIDATION_LOSS, Role.VALIDATION_SCORE))
+    inside = (np.unique(at[(at > start) & (at < end)]) for at in (*epochs, *held_out))
+    return any(len(at) == 1 and last <= at[0] <= first for at in inside)
 
 
 def pauses_elsewhere(view: View, attempt: AttemptView, series: Series, least: float) -> int:
