@@ -51,7 +51,6 @@ LOWEST_LOG = -34.0  # [log units] a loss of 1e-15 of its highest value
 SURE_DEVIATIONS = 2.0  # standard deviations: one-sided, 1 in 40 by chance
 END_SAMPLES = 64  # at most, whose median is the level at the end
 HALF = 0.5  # of a height, or of the progress that was expected
-FEWEST_OF_STRETCH = 4  # samples: shorter ones are no averages
 SMOOTHED_SAMPLES = 5  # whose median decides when a rise was over
 
 
@@ -227,8 +226,7 @@ def retest_rises(series: Series, events: Iterable[Event], limits: Thresholds) ->
         a, peak = np.searchsorted(place, (event.onset, event.peak)).tolist()
         end = len(y) if event.end is None else int(np.searchsorted(place, event.end))
         first, last = (peak, peak + 1) if end <= a + 1 or peak == len(y) - 1 else (a, end)
-        brief = 1 < last - first < FEWEST_OF_STRETCH
-        if not brief and measure.is_usual(y, first, last, HALF * event.height, limits.other_t):
+        if measure.is_usual(y, first, last, HALF * event.height, limits.other_t):
             continue
         long = event.abruptness < limits.jump and event.end is not None and event.end > 2 * event.onset
         stop = end + 1 if long else None

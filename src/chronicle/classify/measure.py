@@ -45,7 +45,7 @@ TAIL_SAMPLES = 40  # at most, by which the tail of single samples is known
 FEWEST_OF_TAIL = 10
 RARE_OUTLIERS = 0.2  # expected in a log, of its height or higher
 PEERS_AT_END = 4  # of the last sample of a log: as many others as high were gone at the next one
-FEWEST_STRETCHES = 12  # whose scale is known
+FEWEST_STRETCHES = 12  # whose scale is known, of four samples or more
 median = arithmetic.median
 
 
@@ -204,7 +204,7 @@ def is_usual(y: Floats, first: int, end: int, least: float, least_t: float) -> b
     over = means[1:-1] - beside([means[:-2], means[2:]], axis=0)
     others = np.delete(over, slice(max(at - 2, 0), at + 1))
     if length > 1:
-        known = at > 0 and len(others) >= FEWEST_STRETCHES
+        known = at > 0 and length >= 4 and len(others) >= FEWEST_STRETCHES
         return known and rise < least_t * 1.4826 * median(np.abs(others[len(others) // 20 :]))
     count, ranked = min(TAIL_SAMPLES, len(others) // 16), np.sort(others)[::-1]
     if rise < least or count < FEWEST_OF_TAIL or ranked[count] <= 0.0:

@@ -25,11 +25,10 @@ from dataclasses import replace
 import numpy as np
 
 from chronicle.classify.kernel import RISING_KINDS
-from chronicle.classify.measure import Excess, departure, median
+from chronicle.classify.measure import departure, median
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, SPIKES, typed_findings
-from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import step_gap
 from chronicle.metrics.roles import MIN_POINTS
@@ -110,13 +109,15 @@ def _ratio_skew(
     before = next(iter(view.named(bump.evidence.get("after"))), None)
     peak = bump.peak_step if bump.peak_step is not None else start
     sources = [departure(continued(before, s), start, peak + 1) for s in attempt.dataset_losses]
-    calm = calm_sources(limits, sources, bump.evidence["height_log"])
+    risen = [e.t for e in sources if e.height >= limits.midway * bump.evidence["height_log"]]
+    calm = at_most("single data set off its line", max(risen, default=0.0), "standard errors", limits.other_t)
     signs = (1.0, -1.0) if before is None else ()
     events = [(e, sign) for sign in signs for e in view.events(ratio, sign) if e.kind in RISING_KINDS]
     steps, own = ratio.steps.tolist(), stretch(bump)
     spans = ((e, sign, (steps[e.onset], steps[e.end or e.peak])) for e, sign in events)
     event, sign, _ = next((s for s in spans if together(view, s[2], own, loss)), (None, 0.0, own))
-    if calm is None or (event is None and bump.end_step is None):
+    # where one rose by half as much, the model is worse
+    if not calm.met or (event is None and bump.end_step is None):
         return
     if event is not None:
         began, share = int(ratio.steps[event.onset]), abs(np.expm1(sign * event.height))
@@ -129,7 +130,7 @@ def _ratio_skew(
             at_least("ratio off its line meanwhile", abs(off.t), "standard errors", least),
             at_least("change of the ratio", share, "share", limits.ratio_off, "ratio_change_share"),
         ]
-    checks = [*noted(ratio=ratio.metric, ratio_start_step=began), *change, *calm]
+    checks = [*noted(ratio=ratio.metric, ratio_start_step=began), *change, *([calm] if sources else [])]
     why = "the ratio had kept its level, or a single data set had risen as much"
     yield renamed(bump, SKEW, checks, why=why)
 
@@ -142,15 +143,6 @@ def continued(before: AttemptView | None, series: Series) -> Series:
     old = old.pick(old.steps < series.steps[0])
     steps, values = np.r_[old.steps, series.steps], np.r_[old.values, series.values]
     return replace(series, steps=steps, values=values, times=np.r_[old.times, series.times])
-
-
-def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> list[Check] | None:
-    """The check that no single data set rose by half as much; None if one did, so that the model is worse."""
-    worst = max((e.t for e in rises if e.height >= limits.midway * height), default=0.0)
-    if worst >= limits.other_t:
-        return None
-    most = at_most("single data set off its line", worst, "standard errors", limits.other_t)
-    return [most] if rises else []
 
 
 BY_DATASET = Rule("datasets", (DATASET_SPIKE,), Rule.by_attempt(_dataset_spikes))

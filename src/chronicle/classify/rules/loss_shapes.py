@@ -28,8 +28,8 @@ nan-inf
     Sees: NaN or Inf in the loss, or exact zeros that a framework writes in their place.
     Rule: any value that is not finite, in a row in which another metric is; or eight exact zeros or more in a
     loss that is otherwise far from zero, farther than its values are from each other, or whose gradient norm
-    is lost meanwhile (`_hidden_nan`). It is only worrying if at most a twentieth of the values since the first
-    one are lost, for NaN weights stay NaN; and as few in front of all others are means of nothing yet.
+    is lost meanwhile (`_hidden_nan`). It is only worrying if at most a twentieth of the values since then are
+    lost, for NaN weights stay NaN; and as few in front of all others are means of nothing yet.
     Blind to: a filter that repeats the last mean instead (see frozen-metric).
     False alarm: a row that was left blank on purpose.
     Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
