@@ -194,9 +194,9 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     Where preferences are learned the rewards are read off the loss, and stay scores. A bare score, or an
     evaluation's reward, is the objective where all losses are an agent's; so is entropy the policy's."""
     # `critic/returns` beside `critic/advantages`: what a value function learns to say, of no episode
-    told = set(map(plain, roles))
+    plain_names = set(map(plain, roles))
     of_returns = (name for name in roles if "returns" in plain(name) and name not in given)
-    learned = (n for n in of_returns if plain(n).replace("returns", "advantages") in told)
+    learned = (n for n in of_returns if plain(n).replace("returns", "advantages") in plain_names)
     roles = dict(roles) | dict.fromkeys(learned, Role.OTHER)
     logged = _named(roles, Role.OBJECTIVE, but=given)
     asked_for = _asked_for(logged, roles)
@@ -213,7 +213,7 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     if not rewards and Role.OBJECTIVE not in given.values() and (of_an_agent or explores):
         bare = {name: _AVERAGED.sub("", plain(name)) for name in _named(roles, Role.OTHER, Role.SCORE)}
         scores = aliases.BARE_SCORES | ({"r"} if explores else set())
-        scores |= {"rm"} if told >= aliases.OF_OPENRLHF else set()
+        scores |= {"rm"} if plain_names >= aliases.OF_OPENRLHF else set()
         rewards = [name for name, score in bare.items() if score in scores]
         evaluated = _named(roles, Role.VALIDATION_SCORE) if losses and not rewards else []
         rewards += [n for n in evaluated if role_of(_EVALUATED.sub("", plain(n))) is Role.OBJECTIVE]
@@ -310,8 +310,8 @@ def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
 def _no_data_sets(series: Log, roles: Roles) -> list[str]:
     """The losses that no known word calls those of data sets, if the whole is no mean of them, but above or
     below all of them now and then."""
-    told = _named(roles, Role.DATASET_LOSS)
-    unknown = [name for name in told if not aliases.CORPORA & set(words_of(plain(name)))]
+    of_sets = _named(roles, Role.DATASET_LOSS)
+    unknown = [name for name in of_sets if not aliases.CORPORA & set(words_of(plain(name)))]
     for whole in (series[name] for name in _named(roles, Role.LOSS)):
         beside = [series[name] for name in unknown]
         same = [part.values for part in beside if np.array_equal(part.steps, whole.steps)]
@@ -430,8 +430,8 @@ def _first_set(series: Log, roles: Roles) -> dict[str, Role]:
     far_lower = all(len(losses) > 1 and losses[0] < _FAR_LOWER * min(losses[1:]) for losses in ends)
     if not ends or not far_lower or _named(roles, Role.LOSS):
         return {}
-    told = {Role.VALIDATION_LOSS: Role.LOSS, Role.VALIDATION_SCORE: Role.SCORE}
-    return {first: told[roles[first]] for names_of_set in sets.values() if (first := names_of_set.get(0))}
+    trained = {Role.VALIDATION_LOSS: Role.LOSS, Role.VALIDATION_SCORE: Role.SCORE}
+    return {first: trained[roles[first]] for names_of_set in sets.values() if (first := names_of_set.get(0))}
 
 
 def _goes_along(measured: Series, loss: Series) -> bool:

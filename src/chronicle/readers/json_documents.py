@@ -250,7 +250,7 @@ def _numbered(value: Any) -> dict[int, Any]:
     grows and a value; {} for anything else."""
     if isinstance(value, list):
         pairs = [p for p in value if isinstance(p, list) and len(p) == 2 and type(p[0]) is int]
-        grows = len(pairs) == len(value) and all(one[0] < two[0] for one, two in pairwise(pairs))
+        grows = len(pairs) == len(value) and all(before[0] < after[0] for before, after in pairwise(pairs))
         return {number: cell for number, cell in pairs if grows}
     keys = [*map(_NUMBERED.fullmatch, value)] if isinstance(value, dict) else []
     if not all(keys) or len({key["what"] for key in keys if key}) != 1:

@@ -169,13 +169,13 @@ def ends_or_evaluates(attempt: AttemptView, start: int, last: int, first: int, e
 
 def pauses_elsewhere(view: View, attempt: AttemptView, series: Series, least: float) -> int:
     """How many pauses of other attempts are as long, without their start-up; counted up to two."""
-    found, timed = 0, series.role is Role.STEP_TIME
+    n_pauses, timed = 0, series.role is Role.STEP_TIME
     for other in view.attempts:
         log = other.series.get(series.metric) if other is not attempt else None
-        if log is not None and found < 2:
+        if log is not None and n_pauses < 2:
             waited = log.values[1:] if timed else np.diff(log.times)
-            found += int(np.count_nonzero(waited[int(view.thresholds.slow_samples) :] >= least))
-    return min(found, 2)
+            n_pauses += int(np.count_nonzero(waited[int(view.thresholds.slow_samples) :] >= least))
+    return min(n_pauses, 2)
 
 
 RULE = Rule("speed", ("throughput-drop", "hang"), Rule.by_attempt(find))

@@ -328,8 +328,8 @@ def _deepspeed_without_step(log: Log, line: Line) -> bool:
 
 # fmt: off
 BY_NAME: dict[str, LineFormat | OwnFormat] = {
-    one.NAME: one
-    for one in (
+    form.NAME: form
+    for form in (
         # iteration: 10 / 900 | consumed_tokens: 85.8G | lm_loss: 2.38 | lr: 3e-05 | ...
         # Values have the three digits that are printed.
         LineFormat("nanotron",

@@ -158,9 +158,9 @@ class Shapes:
     def common(self, lines: Sequence[bytes]) -> Learned | None:
         """A shape that many of these lines have."""
         some = lines[:: len(lines) // _PROBES + 1]
-        variants = ((raw, one) for raw in some for one in self._learned.get(with_zeros(raw), ()))
-        found = Counter(one for raw, one in variants if one and one.match(raw))
-        learned, n = max(found.items(), key=itemgetter(1), default=(None, 0))
+        variants = ((raw, shape) for raw in some for shape in self._learned.get(with_zeros(raw), ()))
+        matches = Counter(shape for raw, shape in variants if shape and shape.match(raw))
+        learned, n = max(matches.items(), key=itemgetter(1), default=(None, 0))
         return learned if n > 1 else None
 
     def _variants(self, raw: bytes) -> list[Learned | None] | None:
@@ -242,7 +242,7 @@ def _owner(raw: bytes, span: Span, reading: Reading, parser: Parser) -> int | by
         if other is None or other.kind != reading.kind:
             return raw[start:end]
         values = enumerate(zip(reading.values, other.values, strict=True))
-        changed |= {i for i, (one, two) in values if repr(one) != repr(two)}
+        changed |= {i for i, (before, after) in values if repr(before) != repr(after)}
     if len(changed) > 1:
         raise _Unclear
     return next(iter(changed), None)

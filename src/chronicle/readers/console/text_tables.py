@@ -224,7 +224,7 @@ def _names_of_deepxde(cells: Sequence[str]) -> tuple[str, ...]:
 
     def distance(n: int) -> float:
         both = zip(values[:n], values[n : 2 * n], strict=True)
-        return sum(abs(math.log(one / two)) for one, two in both) / n
+        return sum(abs(math.log(train / test)) for train, test in both) / n
 
     n_losses = min(range(1, len(values) // 2 + 1), key=distance)
     sizes = (n_losses, n_losses, len(values) - 2 * n_losses)
@@ -292,25 +292,25 @@ def listed_settings(lines: Iterable[str]) -> dict[str, Any]:
     """The settings that a log lists before its first measurement, three or more on end, mostly one a line
     (``seed: 7``, ``| seed | 7 |``, ``"seed": 7,``), with rules, blank lines and headings between them. What
     is told again with another value is none."""
-    found, again, run = dict[str, Any](), set[str](), list[tuple[str, str]]()
+    settings, again, run = dict[str, Any](), set[str](), list[tuple[str, str]]()
     for line in (*islice(lines, _MOST_LISTED), "the end"):
         text = line[:_LONGEST].strip()
         words = _without_brackets(text.strip(_FRAMES))
         listed = _listed(words, framed=text.startswith(_SIDES))
-        told = [pair.name for pair in pairs(words)]
-        is_measured = any(map(is_result, told))
+        names = [pair.name for pair in pairs(words)]
+        is_measured = any(map(is_result, names))
         if listed is not None and not is_measured:
             run += listed
         elif is_measured or re.search(r"\w", words):
-            in_block = is_measured and len(told) == 1  # of measurements, each in a line of its own
+            in_block = is_measured and len(names) == 1  # of measurements, each in a line of its own
             for name, text in run if len(run) >= _FEWEST_LISTED and not in_block else ():
                 value = scalar(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
-                if value not in _NO_VALUES and found.setdefault(name, value) != value:
+                if value not in _NO_VALUES and settings.setdefault(name, value) != value:
                     again.add(name)
             run = []
             if is_measured:
                 break
-    return {name: value for name, value in found.items() if name not in again}
+    return {name: value for name, value in settings.items() if name not in again}
 
 
 def _listed(words: str, *, framed: bool) -> list[tuple[str, str]] | None:

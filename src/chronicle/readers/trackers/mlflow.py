@@ -150,9 +150,9 @@ def _runs(store: Store) -> dict[str, PointLog]:
         if row["lifecycle_stage"] == "deleted":
             continue
         uuid, of_experiment = str(row["run_uuid"]), experiments.get(row["experiment_id"])
-        told = {"experiment": of_experiment, "git_commit": row["source_version"]}
-        told["dataset"] = listed(datasets.get(uuid, ()))
-        own = {name: str(value) for name, value in told.items() if value}
+        stored = {"experiment": of_experiment, "git_commit": row["source_version"]}
+        stored["dataset"] = listed(datasets.get(uuid, ()))
+        own = {name: str(value) for name, value in stored.items() if value}
         facts[uuid] = {"name": uuid, **about(row, tags.get(row["run_uuid"], {})), **own}
     names = names_of((uuid, run["name"]) for uuid, run in facts.items())
     return {uuid: PointLog({"run": names[uuid, run["name"]], **run}, SYSTEM) for uuid, run in facts.items()}

@@ -243,8 +243,8 @@ def _comet_message(log: PointLog, message: Row) -> None:
     elif payload.get("key") == "Name":
         log.facts["name"] = clean(str(payload.get("value")))
     elif message.get("type") == "system_details":
-        told = ((fact, payload.get(key)) for key, fact in _COMET_FACTS.items())
-        log.facts |= {fact: text for fact, text in told if isinstance(text, str)}
+        texts = ((fact, payload.get(key)) for key, fact in _COMET_FACTS.items())
+        log.facts |= {fact: text for fact, text in texts if isinstance(text, str)}
 
 
 # --- SwanLab: protobuf messages in LevelDB's log format ---
@@ -255,8 +255,8 @@ _SWANLAB_ENDED = {1: "finished", 2: "crashed", 3: "killed"}
 
 
 def _fill_swanlab(path: Path, log: PointLog, faults: Faults) -> bool:
-    found, is_cut = faults_of_records(path, partial(_swanlab_record, log))
-    faults.extend(found)
+    damaged, is_cut = faults_of_records(path, partial(_swanlab_record, log))
+    faults.extend(damaged)
     return is_cut or "ended" not in log.facts
 
 
