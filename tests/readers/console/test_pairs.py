@@ -399,3 +399,17 @@ def test_epochs_of_deepspeed_chat_go_on_counting(tmp_path):
 
 def test_a_line_of_nothing_but_members_has_no_pairs():
     assert pairs("[Client 0]" * 100_000) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("prompt:         return 0 end", {}),
+        ("(worker)         # Return -1 if there is none", {}),
+        ("Episode 5 return 23 length 100", {"Episode": 5.0, "return": 23.0, "length": 100.0}),
+        ("return 23", {"return": 23.0}),
+        ("        return 12.5", {"return": 12.5}),
+    ],
+)
+def test_a_statement_in_what_a_model_wrote_is_no_return_of_an_episode(line, read):
+    assert {pair.name: pair.value for pair in pairs(line)} == read

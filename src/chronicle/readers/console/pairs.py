@@ -424,6 +424,7 @@ _NO_MEASURE = {"eta", "ert", "remaining", "v_num", "pid", "rank", "cuda"}
 # A source file or, as in "HTTP/1.1 200 OK", a version: the number behind it measures nothing.
 _NO_NAME = re.compile(r"\.(?:py|pyx|cpp|cc|c|cu|cuh|h|hpp|go|rs|java|scala)$|/\d+\.\d+$")
 _BEST = re.compile(r"(?i)best(?=\s?[:=])")  # "Best = 6.0" is a name, "at best 6.0" is none
+_STATEMENT = re.compile(r"(?i)(?:\s\s|[#,;] )return -?\d+(?!\.?\d)")  # of a program that a model wrote
 
 
 def shortened(text: str) -> str:
@@ -464,7 +465,8 @@ def pairs(text: str) -> list[Pair]:
                 unit = _THOUSANDS[match["unit"]] if match["unit"] else 0
                 found.append(Pair(name or PROGRESS, value * (unit or 1), int(match["of"] or 0), unit))
             score_end = match.end() if role_of(name) in MEASURES else -1
-    return [] if list_number and len(found) == 1 else found  # "[3] Training begins" is an item of a list
+    is_lone = len(found) == 1  # "[3] Training begins" is an item of a list
+    return [] if is_lone and (list_number or _STATEMENT.search(text)) else found
 
 
 @lru_cache(maxsize=4096)
