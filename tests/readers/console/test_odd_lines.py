@@ -155,6 +155,28 @@ def test_dictionaries_of_python_are_a_log_whatever_the_file_is_called(tmp_path: 
     assert len(points(read(tmp_path, "\n".join(lines) + "\n", "loss.jsonl"), "loss")) == 20
 
 
+@pytest.mark.parametrize("is_doubled", [True, False])
+def test_a_record_that_a_callback_prints_again_counts_once(is_doubled: bool, tmp_path: Path) -> None:
+    """It tells all decimals of the epoch, the Trainer two. Only a log whose first record stands twice is
+    such a log: elsewhere equal records are records."""
+    epochs = [0.0000125, 0.111, 0.222, 0.333]
+    lines = [f"{{'loss': {4 - n}.5, 'grad_norm': nan, 'epoch': {epoch}}}" for n, epoch in enumerate(epochs)]
+    again = [
+        f"{{'loss': {4 - n}.5, 'grad_norm': nan, 'epoch': {epoch:.2f}}}" for n, epoch in enumerate(epochs)
+    ]
+    both = [line for pair in zip(lines, again, strict=True) for line in pair]
+    attempt = read(tmp_path, "\n".join(both if is_doubled else [*lines, again[-1]]) + "\n")
+    once = [(1, 4.5), (2, 3.5), (3, 2.5), (4, 1.5)]
+    assert points(attempt, "loss") == (once if is_doubled else [*once, (5, 1.5)])
+
+
+def test_a_launch_after_another_begins_near_its_first_epoch(tmp_path: Path) -> None:
+    epochs = [0.0000166, 0.01, 0.02, 0.0000229, 0.01]
+    lines = [f"{{'loss': {9 - n}.5, 'epoch': {epoch}}}" for n, epoch in enumerate(epochs)]
+    attempt = read(tmp_path, "\n".join(lines) + "\n")
+    assert [step for step, _ in points(attempt, "loss")] == [1, 2, 3, 1, 2]
+
+
 def test_a_loop_of_its_own_is_read_though_the_trainer_evaluates(tmp_path: Path) -> None:
     lines = [f"loss: {3 / (n + 1):.3f}, grad_norm: 1.5" for n in range(20)]
     lines.append("{'eval_loss': 0.5, 'eval_runtime': 3.0, 'epoch': 3.0}")

@@ -164,7 +164,8 @@ class Bars:
         maybe = (np.stack([after, before], axis=1) / epochs[:, None]).ravel()
 
         def agreeing(steps: float) -> int:
-            return int(np.count_nonzero(_fit(nearest(places, epochs * steps), epochs, steps)))
+            near = np.rint(np.interp(epochs * steps, places, np.arange(len(places)))).astype(np.int64)
+            return int(np.count_nonzero(_fit(places[near], epochs, steps)))
 
         return float(max(maybe[maybe > 0], key=agreeing, default=0.0)), False
 
@@ -176,19 +177,15 @@ def _fit(steps: Steps, epochs: Floats, steps_per_epoch: float) -> NDArray[np.boo
         return np.asarray(np.abs(steps / steps_per_epoch - epochs) <= error)
 
 
-def nearest(places: Steps, steps: Floats) -> Steps:
-    """The nearest place to each step, the lower one of two; ``places`` ascend, and there is at least one."""
-    at = np.searchsorted(places, steps)
-    below, above = places[np.maximum(at - 1, 0)], places[np.minimum(at, len(places) - 1)]
-    return np.where(np.abs(below - steps) <= np.abs(above - steps), below, above)
-
-
 def read(path: Path) -> list[Attempt]:
     """One attempt. Raises BadLog where no line holds a number."""
     bars = Bars()
-    log = Log(path, NAME, bars=bars, n_rows=0, filtered=0, epoch=math.nan, first_epoch=math.nan, ended=False)
+    of_lines = {"before": "", "is_doubled": None, "epoch": math.nan, "first_epoch": math.nan}
+    log = Log(path, NAME, bars=bars, n_rows=0, filtered=0, ended=False, **of_lines)
     log.axis, own = "row", log.state
     for line, values in _dictionaries(log, bars):
+        if _is_again(own, values):
+            continue
         if _SUMMARY in values and "loss" not in values:  # some tell the time so far in each line
             log.fact("summary", values)
             bars.end_epoch, own["ended"] = values.get("epoch", 0.0), True
@@ -213,10 +210,21 @@ def read(path: Path) -> list[Attempt]:
     return [attempt]
 
 
+def _is_again(own: dict[str, Any], values: dict[str, float]) -> bool:
+    """Whether a record is the one before again, in a log whose first record stands twice: a callback prints
+    what the Trainer rounds and prints."""
+    before, own["before"] = own["before"], str(values | {"epoch": round(values.get("epoch", 0.0), 2)})
+    if before and own["is_doubled"] is None:
+        own["is_doubled"] = before == own["before"]
+    if is_again := bool(own["is_doubled"]) and before == own["before"]:
+        own["before"] = ""
+    return is_again
+
+
 def _count(own: dict[str, Any], values: Mapping[str, float]) -> None:
     """Counts a training line, from one again where the epochs restart, or fall after a summary."""
     own["epoch"], before = values.get("epoch", math.nan), own["epoch"]
-    if own["epoch"] < before and (own["ended"] or own["epoch"] <= own["first_epoch"]):
+    if own["epoch"] < before and (own["ended"] or own["epoch"] <= own["first_epoch"] + _EPOCH_ERROR):
         own |= {"n_rows": 0, "ended": False}
     if not own["n_rows"]:
         own["first_epoch"] = own["epoch"]
