@@ -197,6 +197,13 @@ def test_a_mean_of_a_few_errors_is_zero_now_and_then() -> None:
     assert "nan-inf" not in classify({"loss": errors / 20}).patterns
 
 
+def test_zeros_at_the_start_of_a_loss_that_begins_below_its_last_decimal_are_no_lost_values() -> None:
+    """A generator whose critic knows nothing yet: its loss is zero, or nearly, and rises."""
+    loss = 1.0 + 0.1 * np.random.default_rng(0).standard_normal(400)
+    loss[:40] = np.where(np.arange(40) % 4 < 2, 0.0, 3e-8)
+    assert "nan-inf" not in classify({"g_loss": loss}).patterns
+
+
 def test_zeros_of_a_part_are_none_while_the_whole_goes_on() -> None:
     """No object in the batch costs nothing; where the sum is zero as well, values were lost."""
     rng, n = np.random.default_rng(0), np.arange(400)

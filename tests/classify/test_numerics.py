@@ -39,6 +39,18 @@ def test_a_scale_that_halves_once_in_hundred_samples_has_not_collapsed() -> None
     assert patterns(curve.run()) == set()
 
 
+@pytest.mark.parametrize(
+    ("last", "is_found"), [(0, False), (8, True)], ids=["found its level", "falls again"]
+)
+def test_a_scale_that_doubles_as_often_as_it_halves_has_not_collapsed(last: int, is_found: bool) -> None:
+    """From 2^7 it falls to one within fifty samples and stays about there; at the end it falls once more."""
+    curve = Curve(3)
+    power = 7.0 - np.minimum(np.arange(curve.n) / 7, 7).astype(int) - (np.arange(curve.n) // 20 % 2)
+    power[-20:] -= last
+    curve.log("loss_scale", Role.LOSS_SCALE, 2.0**power)
+    assert ("loss-scale-collapse" in patterns(curve.run())) is is_found
+
+
 @pytest.mark.parametrize("end", [150, 400, 5000])
 @pytest.mark.parametrize("points", [200, 2000])
 def test_growing_attention_logits(end: float, points: int) -> None:

@@ -154,6 +154,9 @@ def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> It
         return
     first, lowest = int(np.argmax(fall >= min(need, fallen))), int(np.argmin(power))
     first += int(np.argmax(np.diff(power[first:]) < 0)) + 1 if len(power) > first + 1 else 0
+    later = power[first:]
+    if np.sum(np.diff(later) > 0) >= 2 * need and later[-int(need) :].min() > median(later) - need:
+        return  # it found its level: each doubling takes many steps, none of which was skipped
     back = np.flatnonzero(power[lowest:] >= power[first - 1] - 1) if first else np.empty(0, int)
     halved, fast = f"net halvings in {within} samples", (f">= {need:.3g}", f"< {need:.3g}")
     checks = [  # either will do
