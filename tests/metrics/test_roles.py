@@ -256,6 +256,7 @@ def test_an_objective_that_is_told_for_a_while_alone_is_none() -> None:
 
     assert rewards(range(50, 80, 2)) == {"Reward": "objective", "return": "score"}
     assert rewards(range(0, 100, 10)) == {"Reward": "score", "return": "objective"}
+    assert rewards(range(0, 100, 30)) == {"Reward": "objective", "return": "score"}  # four times
 
 
 def test_the_error_of_what_is_steered_is_no_loss() -> None:

@@ -369,9 +369,9 @@ def _wholes(names: Sequence[str]) -> set[str]:
 
 
 def _logged_throughout(series: Log, roles: Roles) -> dict[str, Role]:
-    """The rewards that go before an objective which is told over less than half of their steps."""
-    names = _named(roles, Role.OBJECTIVE, Role.SCORE)
-    spans = {name: int(np.ptp(series[name].steps)) if len(series[name]) else 0 for name in names}
+    """The rewards that go before an objective which is told over less than half of their steps, or hardly."""
+    steps_of = ((name, series[name].steps) for name in _named(roles, Role.OBJECTIVE, Role.SCORE))
+    spans = {name: int(np.ptp(steps)) if len(steps) >= MIN_POINTS else 0 for name, steps in steps_of}
     longest_span = max((spans[name] for name in _named(roles, Role.OBJECTIVE)), default=math.inf)
     rest = (name for name in _named(roles, Role.SCORE) if role_of(name) is Role.OBJECTIVE)
     whole = [name for name in rest if spans[name] > 2 * longest_span]
