@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 # False alarms per 100,000 healthy points are ALARM_RATE * caution ** -ALARM_POWER (thresholds.Thresholds.at).
-ALARM_RATE = 2.25
-ALARM_POWER = 2.01
+ALARM_RATE = 2.13
+ALARM_POWER = 1.81
 
 # By pattern: (confidence that the rule gave, share of such findings that were right), rising in both.
 CONFIDENCE: dict[str, tuple[tuple[float, float], ...]] = {
@@ -21,23 +21,24 @@ CONFIDENCE: dict[str, tuple[tuple[float, float], ...]] = {
     "grad-norm-precursor": ((0.970, 0.993),),
     "grokking": ((0.700, 0.994),),
     "level-shift": (
-        (0.630, 0.593),
-        (0.715, 0.778),
-        (0.748, 0.787),
-        (0.772, 0.825),
-        (0.835, 0.899),
-        (0.948, 0.968),
+        (0.630, 0.580),
+        (0.714, 0.765),
+        (0.747, 0.790),
+        (0.771, 0.825),
+        (0.834, 0.905),
+        (0.926, 0.950),
+        (0.969, 0.975),
     ),
     "lr-decay-drop": ((0.900, 0.984),),
     "multi-dataset-spike": ((0.700, 0.986),),
     "nan-inf": ((0.900, 0.998),),
-    "plateau": ((0.700, 0.308), (0.712, 0.944)),
+    "plateau": ((0.700, 0.314), (0.712, 0.944)),
     "repeat-data": ((0.700, 0.992),),
     "resume-ratio-skew": ((0.700, 0.985),),
     "resume-spike": ((0.480, 0.550), (0.999, 0.981)),
-    "spike-fast-recovery": ((0.610, 0.856), (0.813, 0.958), (0.884, 0.998)),
+    "spike-fast-recovery": ((0.610, 0.856), (0.766, 0.857), (0.814, 0.957), (0.885, 0.998)),
     "spike-no-full-recovery": ((0.660, 0.757), (0.812, 0.885), (0.928, 0.989)),
-    "spike-slow-recovery": ((0.640, 0.553), (0.779, 0.592), (0.820, 0.727), (0.930, 0.894)),
+    "spike-slow-recovery": ((0.640, 0.553), (0.779, 0.595), (0.820, 0.727), (0.930, 0.894)),
 }
 
 
@@ -190,3 +191,9 @@ class Thresholds:
 _NAMES = [f.name for f in fields(Thresholds)]
 KERNEL = tuple(_NAMES[_NAMES.index("cusum") : _NAMES.index("calm_tail") + 1])
 DEFAULTS = Thresholds()
+
+
+def table() -> list[tuple[str, float, str, str]]:
+    """(name, default, unit, reason) of every threshold, in the order of definition."""
+    rows = fields(Thresholds)
+    return [(f.name, getattr(DEFAULTS, f.name), f.metadata["unit"], f.metadata["why"]) for f in rows]
