@@ -45,7 +45,7 @@ _NOT_WHOLE = "is no whole notebook. Remedy: fetch it again"
 def identify(head: Head) -> bool:
     """A notebook with the output of a training. Any other is no log, like a document without a table."""
     with watched():  # by no one else: what is read here is read again
-        return next(_trainings(head), None) is not None
+        return is_notebook(head) and next(_trainings(head), None) is not None
 
 
 def lacks(path: Path) -> str:
@@ -86,7 +86,7 @@ def _show_again(before: Sequence[Attempt], after: Sequence[Attempt]) -> bool:
 def _trainings(head: Head) -> Iterator[tuple[int, list[Attempt]]]:
     """The number of each cell that holds a training, and its attempts (`run.ipynb#7` of cell 7): of its text
     or its tables, whichever tells more of the loss."""
-    cells, state = _cells(head) if is_notebook(head) else ((), "")
+    cells, state = _cells(head)
     with scratch() as folder:
         for cell, texts in cells:
             files = [folder / f"{cell}.log", folder / f"{cell}.md"]
