@@ -21,6 +21,7 @@ from chronicle.classify.measure import (
     medians,
     nearer_to_zero,
     positive,
+    ranks,
     running,
     scale,
 )
@@ -149,3 +150,10 @@ def test_medians_of_more_windows_than_are_sorted_together() -> None:
     slow = np.median(np.lib.stride_tricks.sliding_window_view(row, 3), axis=-1)
     np.testing.assert_array_equal(medians(row, 3), slow)
     assert np.isnan(median(np.empty(0)))
+
+
+@given(st.lists(st.integers(-3, 3), max_size=30))
+def test_equal_values_share_the_mean_of_their_ranks(values: list[int]) -> None:
+    """The slow, obvious version: how many are smaller, and the middle place among those that are equal."""
+    expected = [sum(v < w for v in values) + (values.count(w) + 1) / 2 for w in values]
+    assert ranks(np.array(values, np.float64)).tolist() == expected

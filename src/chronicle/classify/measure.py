@@ -294,9 +294,13 @@ def levels_apart(values: Floats) -> float:
 
 def ranks(values: Floats) -> Floats:
     """The rank of each value from 1; equal values share their mean rank."""
-    ordered = np.sort(values)
-    left, right = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
-    return np.asarray((left + right + 1) / 2, np.float64)
+    order = np.argsort(values)
+    ordered = values[order]
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])  # of those that are equal
+    sizes = np.diff(np.r_[first, len(values)])
+    rank = np.empty(len(values))
+    rank[order] = np.repeat(first + (sizes + 1) / 2, sizes)
+    return rank
 
 
 def confidence_of(t: float, limit: float) -> float:

@@ -283,8 +283,9 @@ def moves(y: Floats) -> bool:
     eighths, or keep closer to their neighbours than to their mean (von Neumann)."""
     fell = learned(y) > CHANCE_FALL_SCALES * difference_noise(y)
     smooth = float(np.sum(np.diff(y) ** 2)) < SMOOTH_RATIO * float(np.sum((y - y.mean()) ** 2))
-    trend, apart = measure.rises_by(y), measure.levels_apart(y)
-    return fell or smooth or abs(trend) > STILL_ERRORS or apart > EQUAL_LEVELS_CHI2
+    if fell or smooth:  # which most losses did, and ranks take longer
+        return True
+    return abs(measure.rises_by(y)) > STILL_ERRORS or measure.levels_apart(y) > EQUAL_LEVELS_CHI2
 
 
 def falls(loss: Series, least_errors: float) -> bool:
