@@ -318,6 +318,19 @@ def test_epochs_go_on_over_the_rounds_of_federated_learning(tmp_path: Path) -> N
     assert attempt.series["Train Loss"].steps.tolist() == [1, 2, 3, 4, *range(1, 17)]
 
 
+def test_a_bar_of_another_end_says_nothing_of_how_a_bar_is_redrawn(tmp_path: Path) -> None:
+    """Before the training, which is drawn twice a batch, a check of two batches shows the same each time."""
+    text = "".join(f"Checking DataLoader 0: {n}/2 [00:00<00:01, 4.19it/s]\n" for n in range(3))
+    shown = ""
+    for n in range(1, 41):
+        head = f"Epoch 0: 2%|# | {n}/43 [00:00<00:18, "
+        loss = f", loss={3 - n / 16:.4f}"
+        text += f"{head}2.27it/s{shown}]\n{head}2.26it/s{loss}]\n"
+        shown = loss
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "loss") == [(n, 3 - n / 16) for n in range(1, 41)]
+
+
 def test_what_a_bar_shows_until_it_is_given_new_numbers_is_one_point_each(tmp_path: Path) -> None:
     bars = (
         f"Epoch 1:  9%|9 | {n}/99 [00:01<00:09, 9.99it/s, loss={3 - n // 8 / 8:.4f}, lr=1.00e-0{2 + n // 32}]"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -307,10 +308,11 @@ class Repeats:
 
     def __init__(self) -> None:
         self._last, self._was_redrawn = _Said(), False
-        self._drawing = -1.0, "", ""  # the count of a bar, its other numbers, and its rates
+        self._drawing = -1.0, 0, "", ""  # the count of a bar and its end, its other numbers, and its rates
         # The names of a record, and its step, count and values.
         self._measured: tuple[Sequence[str], int, float, Mapping[str, float]] = (), -1, -1.0, {}
-        self._n_redraws = 0  # redrawn bars that got new numbers at the same count, minus those that did not
+        # By the end of a bar: how often a redrawn one got new numbers at its count, minus how often not.
+        self._n_redraws = Counter[int]()
 
     def is_repeat(self, record: Record) -> bool:
         """Whether a record says nothing new. One without a counter may continue an evaluation."""
@@ -366,15 +368,15 @@ class Repeats:
         numbers = [pair.value for pair in record.pairs if pair.name not in counters]
         if bar is None or not numbers:
             return False
-        count_before, numbers_before, rates_before = self._drawing
+        count_before, of_before, numbers_before, rates_before = self._drawing
         rates, text = "".join(_BAR_RATE.findall(record.sources[0].line.text)), repr(numbers)  # NaN equals NaN
         moved, at_end = bar.value != count_before, bar.value == bar.of
-        if self._was_redrawn:  # numbers that come at the count of a redraw are new, whatever they are
-            self._n_redraws += -1 if moved else 1
+        if self._was_redrawn and bar.of == of_before:  # what comes at the count of a redraw is new
+            self._n_redraws[bar.of] += -1 if moved else 1
         is_closed = bool(rates) and not moved and rates != rates_before
-        may_be_redraw = self._n_redraws >= 0 and (moved or is_closed or not self._was_redrawn)
+        may_be_redraw = self._n_redraws[bar.of] >= 0 and (moved or is_closed or not self._was_redrawn)
         is_again = text == numbers_before and (at_end or may_be_redraw)
-        self._drawing, self._was_redrawn = (bar.value, text, rates), is_again and moved
+        self._drawing, self._was_redrawn = (bar.value, bar.of, text, rates), is_again and moved
         return is_again
 
 

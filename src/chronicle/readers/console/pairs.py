@@ -372,10 +372,10 @@ def settings(text: str, *, anywhere: bool = False) -> dict[str, Scalar]:
     """The arguments of a program in a line: ``lr=3e-4 data=c4``, ``Namespace(lr=0.1)`` or ``{'lr': 0.1}``. A
     line that says anything else has none, unless they may stand ``anywhere`` in it."""
     text = text[:_LONGEST_SETTINGS]
-    found = _SETTING.findall(text)
-    if len(found) < 2 or not (anywhere or not re.search(r"\w", _SETTING.sub("", text))):
+    assigned = _SETTING.findall(text)
+    if len(assigned) < 2 or not (anywhere or not re.search(r"\w", _SETTING.sub("", text))):
         return {}
-    read = ((name, scalar(value.strip("'\""))) for name, value in found)
+    read = ((name, scalar(value.strip("'\""))) for name, value in assigned)
     return {name: value for name, value in read if value is not None}
 
 
@@ -445,9 +445,9 @@ def pairs(text: str) -> list[Pair]:
     text = WRAPPED.sub(r"\1", text) if "(" in text else text
     text = _GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text
     text = _PARTS_OF_LOSS.sub(_named_as_loss, _HISTORY.sub("", text)) if "{" in text else text
-    found = list[Pair]()
+    in_line = list[Pair]()
     if list_number := _LIST_NUMBER.match(text):
-        found.append(Pair(PROGRESS, float(list_number[1])))
+        in_line.append(Pair(PROGRESS, float(list_number[1])))
     unit_start = -1  # where the word after a number without a name begins: that is the unit of the number
     score_end = -1  # where a score ends: "acc: 98.5% (197/200)" tells it again
     for match in _PAIR.finditer(text):
@@ -463,10 +463,10 @@ def pairs(text: str) -> list[Pair]:
                 name = f"{name} time"  # `Step: 83ms`, which counts nothing; `total: 54.5ms`, which is no loss
             if name or match[0][0] != "(" or text[score_end : match.start()].strip() or score_end < 0:
                 unit = _THOUSANDS[match["unit"]] if match["unit"] else 0
-                found.append(Pair(name or PROGRESS, value * (unit or 1), int(match["of"] or 0), unit))
+                in_line.append(Pair(name or PROGRESS, value * (unit or 1), int(match["of"] or 0), unit))
             score_end = match.end() if role_of(name) in MEASURES else -1
-    is_lone = len(found) == 1  # "[3] Training begins" is an item of a list
-    return [] if is_lone and (list_number or _STATEMENT.search(text)) else found
+    is_lone = len(in_line) == 1  # "[3] Training begins" is an item of a list
+    return [] if is_lone and (list_number or _STATEMENT.search(text)) else in_line
 
 
 @lru_cache(maxsize=4096)
