@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -312,7 +311,7 @@ class Repeats:
         # The names of a record, and its step, count and values.
         self._measured: tuple[Sequence[str], int, float, Mapping[str, float]] = (), -1, -1.0, {}
         # By the end of a bar: how often a redrawn one got new numbers at its count, minus how often not.
-        self._n_redraws = Counter[int]()
+        self._n_redraws = dict[int, int]()
 
     def is_repeat(self, record: Record) -> bool:
         """Whether a record says nothing new. One without a counter may continue an evaluation."""
@@ -372,9 +371,9 @@ class Repeats:
         rates, text = "".join(_BAR_RATE.findall(record.sources[0].line.text)), repr(numbers)  # NaN equals NaN
         moved, at_end = bar.value != count_before, bar.value == bar.of
         if self._was_redrawn and bar.of == of_before:  # what comes at the count of a redraw is new
-            self._n_redraws[bar.of] += -1 if moved else 1
+            self._n_redraws[bar.of] = self._n_redraws.get(bar.of, 0) + (-1 if moved else 1)
         is_closed = bool(rates) and not moved and rates != rates_before
-        may_be_redraw = self._n_redraws[bar.of] >= 0 and (moved or is_closed or not self._was_redrawn)
+        may_be_redraw = self._n_redraws.get(bar.of, 0) >= 0 and (moved or is_closed or not self._was_redrawn)
         is_again = text == numbers_before and (at_end or may_be_redraw)
         self._drawing, self._was_redrawn = (bar.value, bar.of, text, rates), is_again and moved
         return is_again
