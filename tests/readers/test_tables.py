@@ -742,3 +742,7 @@ def test_what_two_loggers_tell_of_each_step_is_read_once(every: int, n_losses: i
     (attempt,) = read(tmp_path / "log.csv")
     assert len(attempt.series["loss"]) == n_losses
     assert len(attempt.series["speed"]) == len(rows)
+
+
+def test_a_number_in_very_many_brackets_is_a_number() -> None:
+    assert number("[" * 5000 + "2.5" + "]" * 5000) == 2.5 and number("[2.5, 2.25]") is None

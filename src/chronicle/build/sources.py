@@ -293,9 +293,7 @@ def _trainings(group: list[RunSource]) -> list[_Member]:
     """The trainings among runs with similar names, each launch merged with the one that it continues."""
     if not 1 < len(group) <= _MOST_FOLDERS:
         return [(source, {}) for source in group]
-    return _merged(
-        sorted(map(_read, group), key=_begun), lambda *two: goes_on(*(_attempts(r) for _, r in two))
-    )
+    return _merged(sorted(map(_read, group), key=_begun), _goes_on)
 
 
 def _read(source: RunSource, known: Readings | None = None) -> _Member:

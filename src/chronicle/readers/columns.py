@@ -55,7 +55,7 @@ def number(cell: str) -> float | None:
         if cell[-1:] == ")" and (wrapped := WRAPPED.fullmatch(cell.strip())):
             return number(wrapped[1])
         if cell[-1:] == "]" and cell.lstrip()[:1] == "[":  # of an array or a list of one
-            return number(cell.strip()[1:-1])
+            return number(cell.strip("[] \t"))
         return float("nan") if cell.strip().lower() in NAN else None
 
 

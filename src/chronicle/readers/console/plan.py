@@ -134,10 +134,8 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
         return Plan(True, by_row=True, of_items=True)
     row_counter = _row_counter(training) if len(training) >= _FEWEST_LINES else ""
     is_log = _loss_recurs(training, mentions_training, bool(row_counter))
-    judged_names = {name for record in training for name in record.shape if is_judged(name)}
-    of_items = is_log and all(
-        "final" in plain(name).split() for name in judged_names
-    )  # a result each of trainings
+    judged = {name for record in training for name in record.shape if is_judged(name)}
+    of_items = is_log and all("final" in plain(name).split() for name in judged)  # a result each of trainings
     return Plan(is_log, by_row=True, row_counter=row_counter, phases=phases, of_items=of_items)
 
 
