@@ -89,17 +89,6 @@ _ARGUMENTS = {
     "poetry": rf"config{_GAP}(?:http-basic\.{_ITEM}|pypi-token\.){_ITEM}",
     "aws": rf"configure{_GAP}set{_GAP}[\w.]*(?:secret|token)\w*{_GAP}",
 }
-# The text of a program's command (`|`, `;` and `&` end it only beside a space), and the secret in it.
-_COMMANDS = [
-    (
-        re.compile(rf"(?<![\w-])(?:{program})(?=[\s\"'])(?:[^\n|;&]|(?<=\S)[|;&](?=[^\s|;&]))*"),
-        re.compile(
-            rf"(?<=[\s\"',])(?P<before>(?:{before})(?P<quote>\\?[\"'])?)"
-            r"(?P<value>(?(quote)(?:(?!(?P=quote)).)+|(?:[^\s\"',)}\]]|,(?=\S))+))"
-        ),
-    )
-    for program, before in _ARGUMENTS.items()
-]
 _COMMAND = re.compile(rf"(?<![\w-])(?:{'|'.join(_ARGUMENTS)})(?=[\s\"'])")
 # Prefixes of keys, which random characters follow.
 _PREFIXES = (
@@ -137,6 +126,22 @@ _EMAIL = re.compile(r"\b(?!git@)[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")
 _NUMBERS = re.compile(
     r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\d)|(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}(?![\w:]))"
 )
+
+
+@cache
+def _commands() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
+    """For each program the text of its command (`|`, `;` and `&` end it only beside a space), and the secret
+    in it. Compiled when a text first names one, for which few commands should wait."""
+    return [
+        (
+            re.compile(rf"(?<![\w-])(?:{program})(?=[\s\"'])(?:[^\n|;&]|(?<=\S)[|;&](?=[^\s|;&]))*"),
+            re.compile(
+                rf"(?<=[\s\"',])(?P<before>(?:{before})(?P<quote>\\?[\"'])?)"
+                r"(?P<value>(?(quote)(?:(?!(?P=quote)).)+|(?:[^\s\"',)}\]]|,(?=\S))+))"
+            ),
+        )
+        for program, before in _ARGUMENTS.items()
+    ]
 
 
 class Redactor:
@@ -241,7 +246,7 @@ class Redactor:
             is_secret = not (_NO_SECRET.fullmatch(match["value"]) or self._is_allowed(match["value"]))
             return match["before"] + WITHHELD if is_secret else match[0]
 
-        for command, secret in _COMMANDS if _COMMAND.search(text) else ():
+        for command, secret in _commands() if _COMMAND.search(text) else ():
             text = command.sub(partial(within, secret), text)
         return text
 

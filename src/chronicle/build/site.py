@@ -20,7 +20,6 @@ import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import metadata
 from itertools import chain
 from pathlib import Path
 from stat import S_ISREG
@@ -322,6 +321,8 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
 
 def _shared_by_all_pages(now: SiteRecord, config: Path) -> str:
     """A hash over what all pages are rendered with: mkdocs.yml, the engine, its packages, our own source."""
+    from importlib import metadata  # which takes a tenth of all that the other commands import
+
     versions = {d.name: d.version for name in _TOOLS for d in metadata.distributions(name=name)}
     ours = now.engine, now.title, now.strict, code_sha256(), config.read_bytes()
     return hashlib.sha256(repr((ours, sys.version, versions)).encode()).hexdigest()

@@ -24,7 +24,7 @@ from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.arithmetic import first_showings
 from chronicle.metrics.names import LOSSES, plain
 from chronicle.metrics.roles import MIN_POINTS, SCORES, judged, judged_loss
-from chronicle.model import Attempt, Floats, Join, Role, Series, Steps, Timeline
+from chronicle.model import Attempt, Floats, Join, Role, Series, Steps, Timeline, cached_by_object
 from chronicle.timeline.courses import distinct_in
 
 T = TypeVar("T")
@@ -98,7 +98,7 @@ class AttemptView:
         """What is judged if no loss is: the reward or return of an agent, or else a score."""
         rated = self.by_role(Role.OBJECTIVE, *(SCORES if self.in_time else ()))
         # rows at the same step may be classes of one evaluation
-        long = [s for s in rated if np.count_nonzero(np.diff(s.steps)) + 1 >= MIN_POINTS]
+        long = [s for s in rated if np.count_nonzero(s.steps[1:] != s.steps[:-1]) + 1 >= MIN_POINTS]
         return judged(long) if self.loss is None else None
 
     @cached_property
@@ -207,8 +207,13 @@ def look(timeline: Timeline, thresholds: Thresholds) -> View:
         np.maximum.at(last, track.attempt[track.live], track.steps[track.live])
     until = [None if step == none else step for step in last.tolist()]
     rows = enumerate(zip(timeline.attempts, until, strict=True))
-    attempts = (AttemptView(i, a.name, a, settled(written(a.series)), live) for i, (a, live) in rows)
+    attempts = (AttemptView(i, a.name, a, _settled_of(a), live) for i, (a, live) in rows)
     return View(timeline, thresholds, tuple(attempts))
+
+
+@cached_by_object  # the classifier and the story look at the same attempts
+def _settled_of(attempt: Attempt) -> Mapping[str, Series]:
+    return settled(written(attempt.series))
 
 
 def written(series: Mapping[str, Series]) -> dict[str, Series]:
@@ -252,7 +257,7 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
 
 def _without_test(series: Series) -> Series:
     """The series without a last row that alone repeats the step before it: it belongs to a final test."""
-    is_new = np.diff(series.steps) > 0
+    is_new = series.steps[1:] > series.steps[:-1]
     if len(is_new) < _TOOTH_SAMPLES or is_new[-1] or not is_new[:-1].all():
         return series
     return series.pick(np.arange(len(series) - 1)) if np.isfinite(series.values[-1]) else series
@@ -279,8 +284,9 @@ def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) ->
     behind each point of a series with steps of its own (``own_steps``), such as evaluations, if rare enough,
     and at all multiples of a place, if means of equally unlike samples begin there."""
     steps = series.steps
-    if np.count_nonzero(np.diff(steps)) < 0.5 * len(steps):
-        yield np.append(0, np.flatnonzero(np.diff(steps)) + 1)
+    moves = steps[1:] != steps[:-1]
+    if np.count_nonzero(moves) < 0.5 * len(steps):
+        yield np.append(0, np.flatnonzero(moves) + 1)
     elif epoch is not None and len(epoch) > 1:
         known = np.flatnonzero(np.isfinite(epoch.values))
         whole, at = np.floor(epoch.values[known] + 1e-6), epoch.steps[known]
@@ -298,6 +304,8 @@ def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) ->
 def _unmarked_lengths(values: Floats) -> list[int]:
     """Lengths that the teeth of a mean may have which nothing tells: most begin far away, but the samples of
     which it is the mean go on as before, and are as unlike each other late in a tooth as early."""
+    if len(values) < _FEWEST_UNTOLD * _TOOTH_SAMPLES:
+        return []
     moves = np.abs(np.diff(values, prepend=np.nan))
     places = np.arange(_TOOTH_SAMPLES, len(values) // _FEWEST_UNTOLD + 1)
     far = np.maximum(places * _RESET_SHARE, _RESET_TIMES) * median(moves[np.isfinite(moves)])

@@ -354,7 +354,8 @@ def step_gap(series: Series) -> float:
 
 def median_gap(steps: Steps | Floats) -> float:
     """Median of the distances by which steps rise (1 where they never do)."""
-    gaps = np.diff(np.asarray(steps, np.float64))
+    steps = np.asarray(steps, np.float64)
+    gaps = steps[1:] - steps[:-1]  # `np.diff` takes ten times as long, on short rows
     rising = gaps[gaps > 0]
     return median(rising) if len(rising) else 1.0
 

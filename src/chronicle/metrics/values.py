@@ -16,6 +16,7 @@ MOST_HOSTS = 4096
 FACTOR_LOG = math.log(3.0)  # a larger difference of logarithms is written as a factor, not as a percentage
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
+_WHOLE_NUMBER = re.compile(r"(\d+)")
 _NUMBERED = re.compile(r"(.*?)(\d{1,18})", re.DOTALL)
 _PART = re.compile(r"[^\s,\[\]]*(?:\[[\d,\-]+\][^\s,\[\]]*){0,8}")
 _BRACKET = re.compile(r"\[([\d,\-]+)\]")
@@ -188,11 +189,11 @@ def moment(time: str, otherwise: float = 0.0) -> float:
 
 
 @lru_cache(maxsize=1 << 14)
-def natural(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
+def natural(name: str) -> tuple[tuple[Any, ...], str]:
     """A sort key that puts run-2 before run-10: the longer of two numbers is the larger one."""
-    parts = re.split(r"(\d+)", name)
-    parts[1::2] = [number.lstrip("0") for number in parts[1::2]]
-    return tuple((len(part) if k % 2 else -1, part) for k, part in enumerate(parts)), name
+    parts: list[Any] = _WHOLE_NUMBER.split(name)
+    parts[1::2] = [(len(digits), digits) for number in parts[1::2] for digits in [number.lstrip("0")]]
+    return tuple(parts), name
 
 
 def expand(text: str) -> list[str]:

@@ -45,6 +45,8 @@ REWARD, LENGTH = "episode reward", "episode length"
 REPEATED_SHARE = 0.9  # share of the rows that stand twice, where several loggers tell the same
 _UNIX_UNITS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))
 _FLUSH_CELLS = 1 << 16
+_DECIMAL = ((float, np.float64),)
+_WHOLE_AND_DECIMAL = ((int, np.int64), *_DECIMAL)
 
 
 def number(cell: str) -> float | None:
@@ -83,13 +85,11 @@ class Builder:
 
     def add(self, row: int, cells: Sequence[str]) -> None:
         """The cells of the rows from ``row`` on, as they are written."""
-        for convert in (int, float) if self.whole else (float,):
-            try:
-                values = list(map(convert, cells))
-            except ValueError:
-                continue
-            self.extend(range(row, row + len(cells)), values)
-            return
+        ways = (_WHOLE_AND_DECIMAL if self.whole else _DECIMAL) if len(cells) > 1 else ()
+        for convert, dtype in ways:
+            with suppress(ValueError, OverflowError):
+                self.append(range(row, row + len(cells)), np.fromiter(map(convert, cells), dtype, len(cells)))
+                return
         for place, cell in enumerate(cells, row):
             if cell:
                 self.put(place, self._value(cell))

@@ -296,7 +296,7 @@ def header_names(cells: Sequence[str]) -> list[str]:
     names, seen = list[str](), Counter[str]()
     for cell in map(str.strip, cells):
         english = in_english(cell)  # "Epoche" of a table that was made in German
-        name = english if counts_steps(english) else cell
+        name = english if english is not cell and counts_steps(english) else cell
         seen[name] += 1
         names.append(f"{name} ({seen[name]})" if name and seen[name] > 1 else name)
     return names

@@ -90,9 +90,9 @@ def _claiming(begin: Head) -> tuple[Reader, ...]:
 
 
 @contextmanager
-def _beginning(path: Path) -> Iterator[Head]:
+def _beginning(path: Path, *version: int) -> Iterator[Head]:
     """The one look at a file, or at what it unpacks to, that all readers share. Raises as `unpacked`."""
-    begin = Head.of(path)
+    begin = Head.of(path, *version)
     if not begins_archive(begin.start):
         yield begin
         return
@@ -123,7 +123,7 @@ def is_log(path: Path) -> bool:
             if not info.st_size:  # among them what the kernel makes when it is read, or never
                 return log_like(path)
             if not log_like(path) or _may_be_settings(path):
-                with _beginning(path) as begin:
+                with _beginning(path, *version_of(path, info)) as begin:
                     return bool(_claiming(begin))  # not kept: most of what is asked here is no log
     except (LogError, OSError):
         pass

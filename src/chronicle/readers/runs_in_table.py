@@ -123,7 +123,7 @@ def grid_columns(columns: Columns, n_rows: int) -> list[str]:
     if not FEWEST_ITEMS <= n_rows <= LARGEST_GRID:
         return []
     whole = {n: c.values for n, c in columns.items() if len(c.rows) == n_rows}
-    if any(is_counter(n) and not columns[n].is_text and (np.diff(c) > 0).all() for n, c in whole.items()):
+    if any(is_counter(n) and not columns[n].is_text and (c[1:] > c[:-1]).all() for n, c in whole.items()):
         return []
     for name, steps in whole.items():
         may_count = not columns[name].is_text and float(steps[0]).is_integer() and _may_count(name)

@@ -180,8 +180,10 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
     valid = {n: columns[n].whole() for n in counting if _is_axis(columns[n].values)}
 
     def is_amount(name: str, column: Column) -> bool:
-        stays = len(column.values) >= MANY and not np.ptp(column.values)
-        if stays or _falls_with_episodes(column, episodes, name):
+        values = column.values
+        if not (values[1:] < values[:-1]).any():
+            return len(values) >= MANY and not np.ptp(values)
+        if _falls_with_episodes(column, episodes, name):
             return True
         up_and_down = goes_up_and_down(column, epochs) or _falls_between_epochs(column, epochs)
         return column_key(name).endswith("s") and up_and_down

@@ -113,9 +113,9 @@ class Head:
         return lines[-1] if lines else ""
 
 
-def version_of(path: Path) -> tuple[int, ...]:
-    """What is another number once the file is written to or replaced. Raises OSError."""
-    info = os.stat(path)
+def version_of(path: Path, info: os.stat_result | None = None) -> tuple[int, ...]:
+    """What is another number once the file, whose ``info`` may be known, is written to. Raises OSError."""
+    info = info or os.stat(path)
     return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
@@ -123,13 +123,13 @@ def version_of(path: Path) -> tuple[int, ...]:
 def _head(path: Path, *_version: int) -> Head:
     with path.open("rb", 0) as file:
         info = os.fstat(file.fileno())
-        return Head(path, info.st_size, info.st_mtime_ns, _start_of(file))
+        return Head(path, info.st_size, info.st_mtime_ns, _start_of(file, info.st_size))
 
 
-def _start_of(file: BinaryIO) -> bytes:
+def _start_of(file: BinaryIO, size: int) -> bytes:
     """The first few KB. A log that is emptied while its writer goes on begins with as many zeros as it had
     bytes: they are skipped, unless nothing follows them."""
-    first = start = file.read(HEAD_BYTES)
+    first = start = file.read(min(size, HEAD_BYTES) or HEAD_BYTES)
     while start and not start.strip(b"\0") and file.tell() < _MOST_ZEROS:
         start = file.read(HEAD_BYTES)
     return first if start is first else start.lstrip(b"\0") or first

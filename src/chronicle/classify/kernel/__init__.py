@@ -165,7 +165,8 @@ class Detector:
 
     def sparse(self, steps: Any) -> None:
         """Decide by the first steps whether at most one in five is logged, so that a spike is one point."""
-        gaps = np.diff(np.array(steps[: at.WARM]))
+        first = np.array(steps[: at.WARM])
+        gaps = first[1:] - first[:-1]
         gaps = gaps[gaps > 0]
         self.memory.config[at.SPARSE] = float(median(gaps) >= 5.0)
 

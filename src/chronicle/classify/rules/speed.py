@@ -115,8 +115,8 @@ def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
         return  # rows are items, or whatever a table without a counter holds: the times of no training
     series = attempt.loss or next(iter(attempt.series.values()), None)
     if series is not None and len(series) >= SPEED_SAMPLES // 2 and np.isfinite(series.times).all():
-        gaps = np.diff(series.times)
-        yield from standstill(view, attempt, series, gaps, np.diff(series.steps.astype(float)), 1.0)
+        clock, steps = series.times, series.steps.astype(float)
+        yield from standstill(view, attempt, series, clock[1:] - clock[:-1], steps[1:] - steps[:-1], 1.0)
         return
     for times in attempt.by_role(Role.STEP_TIME):
         unit = SECONDS.get((times.unit or "").lower())
