@@ -109,6 +109,17 @@ def test_of_a_mean_since_the_start_what_was_added_between_rows() -> None:
         )
 
 
+def test_a_mean_since_the_start_may_be_told_after_the_first_step() -> None:
+    """Rows at 0, 10, 20, …: the first one is that of a single step, which took twenty times as long."""
+    steps = 10 * np.arange(400)
+    seconds = 2 * np.exp(0.01 * np.random.default_rng(4).standard_normal(steps[-1] + 1))
+    seconds[0] = 40.0
+    mean = (seconds.cumsum() / np.arange(1, len(seconds) + 1))[steps]
+    seen = settled({"v": series(mean, steps, Role.STEP_TIME)})["v"].values
+    between = seconds[1:].reshape(-1, 10).mean(axis=1)
+    np.testing.assert_allclose(seen, [40.0, *between], rtol=0.1)
+
+
 def test_a_mean_speed_of_few_rows_that_evaluations_hold_up_is_no_drop() -> None:
     """Every 100 steps an evaluation takes as long as 30 steps, and its row repeats the step. The first step
     is slower than others."""

@@ -272,7 +272,7 @@ def _between_rows(speed: Series) -> Series:
     gaps = np.diff(speed.steps.astype(float))
     if len(speed) < _MEAN_SAMPLES or gaps.min() <= 0 or not _is_running_mean(speed, np.zeros(1, np.intp)):
         return speed
-    gaps = np.append(gaps[0], gaps)
+    gaps = np.append(min(gaps[0], max(speed.steps[0], 1)), gaps)  # at step 0 or 1 one step was made
     if speed.role is Role.THROUGHPUT:  # the time until a row is its steps over the mean
         return replace(speed, values=gaps / np.diff(gaps.cumsum() / speed.values, prepend=0.0))
     return replace(speed, values=np.diff(gaps.cumsum() * speed.values, prepend=0.0) / gaps)
