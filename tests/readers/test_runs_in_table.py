@@ -50,6 +50,18 @@ def test_runs_of_a_table(text: str, losses_by_run: dict[str, list[float]], tmp_p
     ]
 
 
+@pytest.mark.parametrize(
+    ("axis", "steps"),
+    [("info/num_sampled", [50, 100]), ("Relative Time (Process)", [3, 4]), ("Step", [50, 100])],
+)
+def test_the_axis_of_an_exported_chart_counts_the_steps(axis: str, steps: list[int], tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    names = [f"a - {name}{end}" for name in ("_step", "loss") for end in ("", "__MIN", "__MAX")]
+    file.write_text(f"{axis},{','.join(names)}\n50,3,3,3,2.5,2.5,2.5\n100,4,4,4,2,2,2\n")
+    (attempt,) = csv_tables.read(file)
+    assert attempt.series["loss"].steps.tolist() == steps
+
+
 def test_each_is_a_run_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(SEEDS)
     (tmp_path / "t.tsv").write_text(NAMELESS.replace(",", "\t"))

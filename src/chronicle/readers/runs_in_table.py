@@ -163,9 +163,8 @@ def item_columns(columns: Columns, n_rows: int) -> list[str]:
     if names := [name for name, column in columns.items() if _names_items(name, column, n_rows)]:
         return names
     whole = {n: c.values for n, c in columns.items() if not c.is_text and len(c.values) == n_rows}
-    if n_rows < _RANKED or not any(_ranks(name, values) for name, values in whole.items()):
-        return []
-    return [name for name, values in whole.items() if _is_grid(values)]
+    is_ranking = n_rows >= _RANKED and any(_ranks(name, values) for name, values in whole.items())
+    return [name for name, values in whole.items() if is_ranking and _is_grid(values)]
 
 
 def _ranks(name: str, values: NDArray[Any]) -> bool:
@@ -301,16 +300,19 @@ def _names_runs(column: Column) -> bool:
 
 
 def _exported(columns: Columns) -> dict[str, dict[str, Column]]:
-    """Columns by run: those of a W&B export are named ``<run> - <metric>``, with __MIN and __MAX beside."""
+    """Columns by run: those of a W&B export are named ``<run> - <metric>``, with __MIN and __MAX beside. What
+    stands before them all, along the axis of the chart, counts the steps, whatever it is called."""
     logged = {name: c for name, c in columns.items() if not name.endswith(EXTREMES)}
-    if len(logged) == len(columns):
-        return {"": logged}
     runs: dict[str, dict[str, Column]] = {}
     shared = {name: c for name, c in logged.items() if " - " not in name}
-    for name, column in logged.items():
+    for name, column in list(shared.items())[:1]:
+        is_known = is_counter(name) or _is_aside(name, column)
+        if not is_known and not (column.values % 1).any() and (np.diff(column.values) > 0).all():
+            shared["_step"] = shared.pop(name)
+    for name, column in logged.items() if len(logged) < len(columns) else ():
         run, dash, metric = name.rpartition(" - ")
         if dash:
-            runs.setdefault(run, dict(shared))[metric] = column
+            runs.setdefault(run, dict(shared)).setdefault(metric, column)
     return runs or {"": logged}
 
 
@@ -474,17 +476,14 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
     """Columns by run, where the name of the file alone says that they are losses; one run "" else. Of several
     columns with names that say nothing, each is that of a run: who logs parts of one training says so."""
     if role_of(path.stem) in SCORES:  # alone, `train` and `val` are those of a loss
-        phases = OF_TRAINING | OF_EVALUATION
-        columns = {f"{path.stem}/{n}" if plain(n) in phases else n: c for n, c in columns.items()}
+        columns = {f"{path.stem}/{n}" if plain(n) in _PHASES else n: c for n, c in columns.items()}
     if plain(path.stem) in OF_EVALUATION and any(  # val.jsonl beside train.jsonl
         plain(p.stem) in OF_TRAINING for p in path.parent.iterdir() if p.suffix == path.suffix
     ):
         own = {n for n in columns if is_counter(n) or names_an_evaluation(n) or role_of(n) in OF_BOTH}
         columns = {n if n in own else f"{path.stem}/{n}": column for n, column in columns.items()}
-    if not (loss := loss_of(path)):
-        return {"": columns}
     metrics = [name for name in columns if not is_counter(name)]
-    if any(map(names_a_loss, metrics)):
+    if not (loss := loss_of(path)) or any(map(names_a_loss, metrics)):
         return {"": columns}
     silent = [name for name in metrics if role_of(name) is Role.OTHER and not _is_aside(name, columns[name])]
     if len(silent) > 1 and len(silent) == len(metrics) and all(map(says_nothing, silent)):
