@@ -155,6 +155,13 @@ LINES = {
     "epoch: 1/300 iter: 1/180 loss: 2.75(2.5) iter_time: 15(14.5) remain_time: 230:07:12": {
         "epoch": 1, "iter": 1, "loss": 2.75, "iter_time": 15,
     },
+    "EPOCH[3/50] metrics PSNR=24.5\tSSIM=0.75": {"EPOCH": 3, "PSNR": 24.5, "SSIM": 0.75},
+    "Epoch 3: Validation results loss 0.5, acc 0.75": {"Epoch": 3, "Validation loss": 0.5, "acc": 0.75},
+    "epoch   2 | D^2=+0.0625 | R^2: 0.5 | 12.5s | FID=97.5 IS=1.75": {
+        "epoch": 2, "D^2": 0.0625, "R^2": 0.5, "FID": 97.5, "IS": 1.75,
+    },
+    "7/1 [==--] loss: -3.5E-02 / score: +0.25(-0/+0/+0)": {"progress": 7, "loss": -0.035, "score": 0.25},
+    "epoch 7 acc 0.75(±0.02) loss 0.5(+1.5 %)": {"epoch": 7, "acc": 0.75, "loss": 0.5},
     "import numpy as np": {},
     "numpy==1.26.4": {},
     "for i in range(100): print(i)": {},

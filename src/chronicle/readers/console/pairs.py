@@ -386,8 +386,9 @@ _UNIT = (
     r"%|ms|us|µs|s|sec|secs|min|h|it/s|s/it|[kMG]?(?:i?B|tok|tokens)(?:/s(?:ec)?)?|samples/s(?:ec)?|x"
     r"|st|nd|rd|th|f0"  # the last is Julia's: 0.5f0
 )
+_SPREAD = r"\([-+±/\d.,%\ ]{1,40}\)"  # or a change, right behind a number
 _NOTE = r"\([\w/%. -]{1,30}\)"
-_LETTERS = r"[A-Za-z_](?:[\w./@-]|'s\b|\+(?=[A-Za-z])){0,60}+(?<=\w)"
+_LETTERS = r"[A-Za-z_](?:[\w./@-]|'s\b|\+(?=[A-Za-z])|\^(?=\d)){0,60}+(?<=\w)"
 _WORD = rf"(?:top[ -]\d{{1,3}}(?=[ ][A-Za-z])|{_LETTERS}(?:{_NOTE})?|{_NOTE})"
 _PAIR = re.compile(
     rf"""(?<![\w./\\])(?:
@@ -398,7 +399,7 @@ _PAIR = re.compile(
     (?P<value> {_NUMBER} ) (?-i:(?P<unit>[KMB])(?=[\s,;|)]|$))?
     (?: (?:\s?/\s{{0,8}}|\ of\ )(?P<of>\d{{1,18}}) )?
     (?: [ ]?(?:(?P<duration>(?-i:ms|us|µs|s|secs?|min|h)(?![\w/]))|{_UNIT})(?!\||(?<=/s)\ \d|(?<=sec)\ \d) )?
-    (?= [\s,;|)\]}}"'>] | [=*-]{{3}} | == | :(?!\d) | $ | \.{{1,3}}(?:\s|$) | \({_NUMBER}\) )
+    (?= [\s,;|)\]}}"'>] | [=*-]{{3}} | == | :(?!\d) | $ | \.{{1,3}}(?:\s|$) | \({_NUMBER}\) | {_SPREAD} )
     (?! \s+days?\b | \s\d\d:\d\d)""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -414,7 +415,8 @@ _QUOTED_NAME = re.compile(r"""["']([A-Za-z_][\w ./-]{0,60})["']\s?:""")
 _LONGEST, _LONGEST_SETTINGS = 1000, 20_000  # characters of a line that are read
 _LONGEST_DENSE, _DENSE = 3500, 20  # of one that begins with at least so many pairs
 _A_PAIR = re.compile(r"[\w\])][:=]\s?(?:\w+\.\w+\()?[-+.\d]")
-_COPULA = {"is", "was", "are", "equals"}  # "loss is 2.5" names a loss
+_COPULA = {"is", "was", "are", "equals"}  # "loss is 2.5" names a loss, but `IS` alone the Inception Score
+_HEADING = re.compile(r"(?i)\b(?:metrics|results|stats) (?=[A-Za-z])")  # of the names in a line
 # A number behind one of these words belongs to no name.
 _PREPOSITIONS = word_set("""
     a about after all and at best by every for from in of on only or over since than the to took until with
@@ -472,7 +474,8 @@ def pairs(text: str) -> list[Pair]:
 @lru_cache(maxsize=4096)
 def _name(words: str) -> str:
     """The name without the verb that joins it to its number; "" where the words name nothing."""
-    while (last := words.rpartition(" ")[2].lower()) in _COPULA:
+    words = _HEADING.sub("", words)
+    while (last := words.rpartition(" ")[2].lower()) in _COPULA and words != "IS":
         words = words[: -len(last)].strip()
     if last in _PREPOSITIONS or _NO_NAME.search(last):
         return ""
