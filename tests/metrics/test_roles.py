@@ -25,7 +25,7 @@ NAMES = {
         trainloss, tr_loss, loss_tr, tloss, TrainLoss, Training Loss, Trn Loss, Train_Loss, Epoch_loss,
         loss0, Loss 1, losses, train_losses, avg_train_loss, loss (train), nll, train_nll, nll_loss,
         crossentropy, cross-entropy, train_xent, bpd, bits_per_dim, objective, train_objective,
-        neg_elbo, train_loss_ema, loss value, ppl, perplexity, train_ppl, Cost, Training Phase Loss,
+        neg_elbo, nelbo, train_loss_ema, loss value, ppl, perplexity, train_ppl, Cost, Training Phase Loss,
         train_cost, mse, train_mse, mae, rmse, RMSE, bce, train_bce, ce, deviance, pinball, train_pinball,
         crps, train_err, mean_absolute_error, train error, training's l2, MultiClass, learn/MultiClass,
         learn/QueryRMSE, learn/Tweedie:variance_power=1.5, training's huber, train-merror,
@@ -94,7 +94,7 @@ NAMES = {
         target_entropy, router/entropy, entropy_coef, eval/entropy, relative_entropy,
         score, total_duration, total_flos, mem-allocated-bytes, lossless, clip_ratio,
         <script>alert(1)</script>, train_1, val_1, valid, dev, test, holdout, total, err, error, kl,
-        elbo, train_elbo, G_GAN, D_real, errG, cycle_A, best_loss,
+        G_GAN, D_real, errG, cycle_A, best_loss,
         best_val_loss, min_val_loss, loss_std, train_loss_std, val_loss_std, loss_weight, hyperdata,
         remaining""",
 }
@@ -347,7 +347,7 @@ train_ce: loss, val_ce: validation-loss
 error: loss, lr: learning-rate
 error: other, loss: loss
 nll: loss, kl: other
-elbo: other, kl_loss: loss
+elbo: loss, kl_loss: part-loss
 loss: loss, best_loss: other, loss_std: other, best_val_loss: other
 train_loss: loss, train_loss_std: other, val_loss: validation-loss
 Averaged Test AUC: validation-score, Std Test AUC: other, Averaged Test Accurancy: validation-score
@@ -393,6 +393,19 @@ total: other, count: other
 Tot: loss
 Total: loss, Validation accuracy: validation-score, learning rate: learning-rate
 loss: loss, Total: other, KL: other
+mae: other, rmse: loss, val_mae: other, val_rmse: validation-loss
+train_mae: loss, val_rmse: other
+rmse: loss, val_rmse: other, val_loss: validation-loss
+rmse: other, val_loss: validation-loss
+train_metrics/mse: loss, eval_metrics/mse: validation-loss, eval_metrics/prediction_std: other
+avg_abs_error: other, avg_sq_error: loss, validation_sq_error: validation-loss
+custom_metrics/energy_cost_mean: loss
+Iteration: other, Best Cost: loss
+best_cost: other, accuracy: score
+best_cost: other, reward: objective
+time_cost: other, data_cost: other
+tr_ls: loss, val_ls: validation-loss
+FID: score, IS: score, R^2: score
 train_mse_scaled: loss, val_mae: other
 log_likelihood: score, neg_log_likelihood: loss
 arena_win_rate: score, total_loss: loss, policy_loss: part-loss
@@ -613,6 +626,17 @@ def test_a_log_of_probabilities_above_zero_is_a_loss() -> None:
     assert roles(log("logprob", "lr", values=(0.6, 0.5, 0.4)))["logprob"] == "loss"
     assert roles(log("logprob", "lr", values=(-0.6, -0.5, -0.4)))["logprob"] == "other"
     assert roles(log("logprob", "loss", values=(0.6, 0.5, 0.4)))["logprob"] == "other"
+
+
+def test_the_bound_of_a_log_of_probabilities_is_a_loss_where_it_begins_above_zero() -> None:
+    """A bound of densities may cross zero: what an untrained model reaches tells if its sign was changed."""
+    falls, rises = log("train_elbo", values=(90.0, 4.0, -8.0)), log("train_elbo", values=(-90.0, -4.0, 8.0))
+    assert (roles(falls), roles(rises)) == ({"train_elbo": "loss"}, {"train_elbo": "score"})
+    held_out = roles(log("elbo", "val_elbo", values=(90.0, 50.0, 40.0)))
+    assert held_out == {"elbo": "loss", "val_elbo": "validation-loss"}
+    assert roles(log("loss", "elbo", values=(90.0, 50.0, 40.0))) == {"loss": "loss", "elbo": "score"}
+    up = assign(rises)["train_elbo"]
+    assert judged([up], fewest=3) is up and direction(up) == 1
 
 
 def test_of_numbered_losses_the_one_that_equals_an_opponents_is_not_judged() -> None:

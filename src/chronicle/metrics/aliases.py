@@ -22,11 +22,11 @@ EVALUATED = (
 )
 PER_SECOND = r"(per|/|p) ?(s|sec|secs|second|gpu|device|day)\b"
 A_LOSS = (
-    r"\b(loss|losses|nll|neg(ative)? ((log ?)?likelihood|elbo)|cross ?entropy|xent|m?logloss|ce mean"
+    r"\b(loss|losses|nll|neg(ative)? ((log ?)?likelihood|elbo)|nelbo|cross ?entropy|xent|m?logloss|ce mean"
     r"|objective|bpb|bpc|bpd|bits per (byte|character|dim))\b"
 )
 # What a training is judged by where it logs no loss: the whole name says that it is an error.
-_OF = r"(train|training|trn|learn|val|valid|validation|eval|test|dev|mean|avg|average|scaled|s|\d+)"
+_OF = r"(train|training|trn|learn|val|valid|validation|eval|test|dev|mean|avg|average|scaled|metrics|s|\d+)"
 # Losses of CatBoost, LightGBM and XGBoost, and those among them that are other things without a phase.
 _OF_BOOSTING = (
     r"multi ?class( one vs all)?|query ?(rmse|soft ?max)|multi ?rmse|rmse ?with uncertainty|msle|smape|mphe"
@@ -37,10 +37,15 @@ _OF_BOOSTING_TOO = r"quantile|poisson|huber|expectile|tweedie|lq|cox|fair|gamma|
 AN_ERROR = (
     rf"^(({_OF} )*(n?rmse|rmsle|mse|mae|mape|wape|mase|crps|pinball|epe|ppl|perplexity|cost|error rate"
     r"|b?ce|deviance|exploitability"
-    r"|(root )?mean (absolute|squared)( percentage| logarithmic)? error"
+    r"|(root )?(mean )?(abs|absolute|sq|squared?)( percentage| logarithmic)? error"
     rf"|{_OF_BOOSTING})"
     rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (alpha|delta|q|variance power))?( {_OF})*$"
     rf"|^({_OF} )*l( (?!r$)[a-z]+){{0,2}}$|^learn$"
+)
+# What an optimisation makes small, and may be named by what it costs; but not what the computation costs.
+A_COST = (
+    r"^(?!.*\b(time|clock|reader|data|memory|compute|communication|tokens?|usd|dollars?|api)\b)"
+    rf".*\bcost( {_OF})*$"
 )
 _STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
 SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
@@ -58,10 +63,11 @@ A_SCORE = (
     r"\b(b?acc|accuracy|accurancy|accuracies|bleu|chrf|rouge\w*|meteor|cider|wer|cer|eer"
     r"|f1(?! (ppl|perplexity))|f\d? ?scores?|auc|auroc"  # not of the first factor of a word
     r"|au ?prc?|m?ap ?\d*|ari|nmi|mbo|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision"
-    r"|recall|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|return|fitness|ep ret|top ?\d"
+    r"|recall|^is$|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|return|fitness|ep ret|top ?\d"
     r"|hellaswag|hella|mmlu|score|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi"
     r"|mean ?io?u|(^|(?<=cmc )|(?<=val )|(?<=validation )|(?<=eval )|(?<=test ))rank 0+$"  # of persons
-    rf"|{_A_WIN}|(success|solve) ?rate|success$|(?<!neg )(?<!negative )(?<!log )(log ?)?likelihood)\b"
+    rf"|{_A_WIN}|(success|solve) ?rate|success$"
+    r"|(?<!neg )(?<!negative )(?<!log )((log ?)?likelihood|elbo))\b"
 )
 
 
@@ -75,6 +81,8 @@ SPELLED = {
     r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v|p|batch|avg|total|running)"
     r"(?=(loss|acc|err|ppl)(?![a-z]))": r"\1",
     r"(?<=loss)(?=\d)|(?<=acc)(?=\d)|(?<=ing|ion|val|est) phase\b": "",
+    r"(?<![a-z])(trn?|train|vl|va|val|valid|te|ts|test)[ _/]ls(?![a-z])": r"\1 loss",
+    r"(?<![a-z])r(?:\^2|²)(?!\d)": "r2",
     r"(?<![a-z])(err|loss)(?=[gd](?![a-z]))": r"\1",
     r"(?<![a-z])([gd])(?=loss(?![a-z]))": r"\1",
 }
@@ -87,9 +95,11 @@ def word_set(text: str) -> frozenset[str]:
 
 ERROR_WORDS = word_set("""
     rmse nrmse rmsle mse mae mape wape mase crps pinball epe ppl perplexity cost rate err error absolute
-    squared ce bce deviance l l1 l2 pix total multi class one query softmax soft uncertainty msle smape mphe
-    merror binary pair log quantile gamma leibler poisson cox aft tweedie huber expectile lq fair focal
+    abs sq square squared ce bce deviance l l1 l2 pix total multi class one query softmax soft uncertainty
+    msle smape mphe merror binary pair log quantile gamma leibler poisson cox aft tweedie huber expectile lq
+    fair focal
 """)
+SQUARED = word_set("mse rmse nrmse sq square squared")  # errors of which most fits make one small
 # Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
 COMPONENTS = word_set("""
     box bbox cls classifier classification dfl giou iou l1 l2 mse mae mask objectness obj rpn reg
@@ -151,6 +161,7 @@ OF_WHOLE_REWARDS = OF_EPISODES | word_set("""
     environment stats time step steps iter iteration smoothed running recent window last all agent t info
 """)
 LOG_PROBABILITIES = frozenset(("logprob", "log prob", "logp", "log probability"))
+A_BOUND = "elbo"  # of the log of a probability, which lies far below zero before anything is learned
 BETTER_LOWER = word_set("wer cer eer fid err error regret cost hamming")
 # Names that only say whose value they are: of the training where one of the others stands beside it.
 OF_TRAINING = frozenset(("train", "training", "trn", "learn", "t loss"))

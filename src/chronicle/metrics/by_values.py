@@ -12,7 +12,7 @@ import numpy as np
 
 from chronicle.metrics import aliases
 from chronicle.metrics.arithmetic import any_numbers, are_counts, is_retold, parts_of, shares
-from chronicle.metrics.names import is_error, names_a_loss, plain, role_of, words_of
+from chronicle.metrics.names import LOSSES, is_error, names_a_loss, plain, role_of, words_of
 from chronicle.model import Role, Series
 
 Log = Mapping[str, Series]  # by name
@@ -60,7 +60,7 @@ def by_values(series: Log) -> dict[str, ByValues]:
     in_phases = [name for name in series if plain(name) in _OF_PHASES]
     if all(are_counts(series[name].values) for name in in_phases):
         decided |= dict.fromkeys(in_phases, ByValues(Role.OTHER, "counts something, in whole numbers"))
-    decided |= _made_small(series)
+    decided |= _made_small(series) | _negated(series)
     if not totals:
         return decided
     with_phase = {f"{phase} {plain(bare)}" for bare in totals for phase in _OF_PHASES}
@@ -105,6 +105,22 @@ def _made_small(series: Log) -> dict[str, ByValues]:
                 why = f"is made small: {name} lies below {mean}, and falls"
                 decided |= {name: ByValues(Role.OTHER, why), mean: ByValues(Role.LOSS, why)}
     return decided
+
+
+def _negated(series: Log) -> dict[str, ByValues]:
+    """A logarithm of probabilities that is never below zero, or a bound of one that begins above it, as a
+    loss, where no other one is logged but errors that are told less often: its sign was changed."""
+    decided = dict[str, ByValues]()
+    for name, metric in series.items():
+        negated = {Role.SCORE: Role.LOSS, Role.VALIDATION_SCORE: Role.VALIDATION_LOSS}.get(role_of(name))
+        is_bound = negated is not None and aliases.A_BOUND in plain(name).split()
+        if is_bound or plain(name) in aliases.LOG_PROBABILITIES:
+            values = metric.values[:1] if is_bound else metric.values
+            if (values >= 0).all():
+                decided[name] = ByValues(negated or Role.LOSS, "is told with its sign changed")
+    most = max((len(series[name]) for name in decided), default=0)
+    losses = [name for name in series if role_of(name) in LOSSES]
+    return decided if all(is_error(n) and len(series[n]) < most for n in losses) else {}
 
 
 def _bare_total(total: Series, others: Sequence[str], why: str) -> dict[str, ByValues]:

@@ -85,6 +85,19 @@ def is_error(name: str) -> bool:
     return re.search(aliases.AN_ERROR, plain(name)) is not None
 
 
+def is_cost(name: str) -> bool:
+    """Whether the name is that of what an optimisation makes small, where nothing else is judged."""
+    return re.search(aliases.A_COST, plain(name)) is not None
+
+
+def is_of_training(error: str, errors: Collection[str]) -> bool:
+    """Whether an error is one of the training: by its words, or because another one of the ``errors`` has its
+    name and a word of an evaluation."""
+    words = {*plain(error).split()}
+    held_out = ({*plain(name).split()} - aliases.OF_EVALUATION for name in errors if name != error)
+    return not words.isdisjoint(aliases.OF_TRAINING | {"cost"}) or words in held_out
+
+
 def says_nothing(word: str) -> bool:
     """Whether a word before "loss" has no known meaning: it names no part, no data and no training phase."""
     name = f"{word} loss"

@@ -179,6 +179,8 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()):
         roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err", "energy")}
+        if not {*_JUDGED} & set(roles.values()):
+            roles |= dict.fromkeys(filter(names.is_cost, others), Role.LOSS)
         # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside no unknown name, is their loss.
         totals = [*filter(names.is_total, others)]
         parts = [n for n in others if n not in totals and set(plain(n).split()) <= aliases.COMPONENTS]
@@ -282,9 +284,9 @@ def _phases(roles: Roles) -> dict[str, Role]:
 
 
 def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
-    """Leaves out errors beside a loss, which the training is judged by. Without one, the kind of error that
-    is logged first stands for the loss. Beside a loss of the training alone, one of the validation stays, and
-    beside a loss of the validation alone, one of the training."""
+    """Leaves out errors beside a loss, which the training is judged by. Without one, a squared error stands
+    for the loss, or else the kind that is logged first. Beside a loss of the training alone, one of the
+    validation stays, and beside a loss of the validation alone, one of the training."""
     judged = _named(roles, Role.LOSS, Role.VALIDATION_LOSS, but=given)
     errors = list(filter(names.is_error, judged))
     losses = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
@@ -294,10 +296,10 @@ def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
     if losses:
         kept = [name for name in kept if roles[name] is Role.VALIDATION_LOSS]
     if losses == {Role.VALIDATION_LOSS}:
-        ours = aliases.OF_TRAINING | {"cost"}  # which is what a training makes small
-        kept = [name for name in errors if ours & set(plain(name).split())]
+        kept = [name for name in errors if names.is_of_training(name, errors)]
     kinds = {name: set(plain(name).split()) & aliases.ERROR_WORDS for name in kept}
-    first = next(iter(kinds.values()), set())
+    of_training = [kind for name, kind in kinds.items() if roles[name] is Role.LOSS] or [*kinds.values()]
+    first = min(of_training, key=aliases.SQUARED.isdisjoint, default=set[str]())
     stay = {name for name, kind in kinds.items() if kind == first}
     held_out = [name for name in kinds if roles[name] is Role.VALIDATION_LOSS]
     if first == {"cost"} and stay.isdisjoint(held_out):  # which says nothing of how others are measured
@@ -397,15 +399,10 @@ def _held_out_unnamed(series: Log, roles: Roles) -> dict[str, Role]:
 
 def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
     """What a level tells of names that may mean several things. `train` beside a loss that it goes along is
-    that loss measured again, and so `val` is that of the validation. A logarithm of probabilities that is
-    never below zero is a loss. A loss with the values of an opponent's part is that part."""
+    that loss measured again, and so `val` is that of the validation. A loss with the values of an opponent's
+    part is that part."""
     by_level: dict[str, Role] = {}
     losses = _named(roles, Role.LOSS)
-    logs = [n for n in _named(roles, Role.OTHER) if plain(n) in aliases.LOG_PROBABILITIES]
-    logs = [n for n in logs if (series[n].values >= 0).all()]
-    most = max((len(series[name]) for name in logs), default=0)  # of errors that are told less often
-    if logs and all(names.is_error(name) and len(series[name]) < most for name in _named(roles, *LOSSES)):
-        return dict.fromkeys(losses, Role.OTHER) | dict.fromkeys(logs, Role.LOSS)
     bare = [name for name in _named(roles, Role.OTHER) if plain(name) in ("train", "training")]
     if losses and any(_goes_along(series[name], series[loss]) for name in bare for loss in losses):
         evaluated = [n for n in _named(roles, Role.OTHER) if plain(n) in aliases.OF_EVALUATION]
