@@ -24,7 +24,17 @@ from chronicle.errors import DEBUG
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "tests" / "readers" / "examples"
 FOUND = ROOT / "build" / "fuzz"
-BINARY = ("event_files", "wandb", "mlflow", "trackio", "swanlab", "neptune-scale", "comet", "parquet")
+BINARY = (
+    "event_files",
+    "wandb",
+    "mlflow",
+    "trackio",
+    "swanlab",
+    "neptune-scale",
+    "comet",
+    "parquet",
+    "numpy",
+)
 _DONE = re.compile(r"#(\d+)\s+DONE\s+cov: (\d+)")
 
 

@@ -21,7 +21,7 @@ from tests.logs import points
 from tests.readers.tracker_writers import trackio_log
 
 from chronicle.errors import BadLog
-from chronicle.readers import parquet, read
+from chronicle.readers import binary_tables, read
 from chronicle.readers.runs_in_table import runs_of
 from chronicle.readers.step_axis import Column
 from chronicle.readers.text import Head
@@ -122,7 +122,7 @@ def test_a_long_table_of_several_runs(tmp_path: Path) -> None:
         {"loss": [(1, 3.0), (2, 2.0)], "lr": [(1, 0.1)]},
         {"loss": [(1, 4.0)], "lr": [(2, 0.2)]},
     ]
-    assert parquet.runs(file) == [attempt.facts["run"] for attempt in attempts] == ["a", "b"]
+    assert binary_tables.runs(file) == [attempt.facts["run"] for attempt in attempts] == ["a", "b"]
 
 
 def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
 
 def test_a_run_without_a_number_is_left_out(tmp_path: Path) -> None:
     columns = {"run": ["a", "b", "a"], "step": [1, 1, 2], "loss": [3.0, None, 2.0]}
-    (attempt,) = parquet.read(write(tmp_path / "a.parquet", columns))
+    (attempt,) = binary_tables.read(write(tmp_path / "a.parquet", columns))
     assert (attempt.facts, points(attempt)) == ({"run": "a"}, {"loss": [(1, 3.0), (2, 2.0)]})
 
 
@@ -146,9 +146,9 @@ def test_a_wide_table_of_several_runs_that_share_a_name(tmp_path: Path) -> None:
         "loss": [3.0, 4.0, 2.0, 5.0],
     }
     file = write(tmp_path / "a.parquet", columns)
-    attempts = parquet.read(file)
+    attempts = binary_tables.read(file)
     assert (
-        parquet.runs(file)
+        binary_tables.runs(file)
         == [attempt.facts["run"] for attempt in attempts]
         == ["same 11111111", "same 22222222", "other"]
     )
@@ -192,16 +192,16 @@ def test_runs_of_against_the_obvious_way() -> None:
     ids=str,
 )
 def test_data_are_no_log(columns: dict[str, Any], tmp_path: Path) -> None:
-    assert not parquet.identify(Head.of(write(tmp_path / "a.parquet", columns)))
+    assert not binary_tables.identify(Head.of(write(tmp_path / "a.parquet", columns)))
 
 
 def test_what_trackio_exports_beside_its_database_is_passed_over(tmp_path: Path) -> None:
     file = write(tmp_path / "lm.parquet", {"run_name": ["a"], "step": [1], "loss": [0.5]})
     (tmp_path / "lm.db").write_text("another database")
-    assert parquet.identify(Head.of(file))
+    assert binary_tables.identify(Head.of(file))
     (tmp_path / "lm.db").unlink()
     trackio_log(tmp_path / "lm.db", {"loss": [(1, 0.5)]})
-    assert not parquet.identify(Head.of(file))
+    assert not binary_tables.identify(Head.of(file))
 
 
 @given(st.data())
@@ -213,7 +213,7 @@ def test_a_footer_of_any_bytes_is_refused(data: st.DataObject) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.write(b"PAR1" + bytes(8) + footer + len(footer).to_bytes(4, "little") + b"PAR1")
         file.flush()
-        assert not parquet.identify(Head.of(Path(file.name)))
+        assert not binary_tables.identify(Head.of(Path(file.name)))
 
 
 def test_a_damaged_row_group_costs_its_own_rows(tmp_path: Path) -> None:
@@ -230,8 +230,8 @@ def test_a_damaged_row_group_costs_its_own_rows(tmp_path: Path) -> None:
 
 def test_more_rows_than_a_file_can_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path / "a.parquet", {"step": [1] * 100_000, "loss": [0.5] * 100_000})
-    monkeypatch.setattr(parquet, "MOST_CELLS", 1000)
-    monkeypatch.setattr(parquet, "MOST_CELLS_PER_BYTE", 1)
+    monkeypatch.setattr(binary_tables, "MOST_CELLS", 1000)
+    monkeypatch.setattr(binary_tables, "MOST_CELLS_PER_BYTE", 1)
     with pytest.raises(BadLog, match=r"200000 cells in \d+ bytes"):
         read(file)
 

@@ -711,7 +711,6 @@ def test_other_tables_of_a_document_are_no_logs(tmp_path: Path, text: str) -> No
     ("name", "remedy"),
     [
         ("history.xlsx", "Remedy: save the sheet as CSV"),
-        ("losses.npy", "Remedy: numpy.savetxt('loss.csv', values, header='loss') writes an array as text"),
         (
             "last.pt",
             "Remedy: it may run any code, so load it where it was made, and write its history by json",

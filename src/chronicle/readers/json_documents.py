@@ -167,7 +167,7 @@ def _tables(
             yield from inner if _by_run(inner) else ()
     elif isinstance(value, dict) and depth < MAX_DEPTH:
         counting = {key: cells for key, cells in value.items() if counts_steps(key) and _are_cells(cells)}
-        if rows := _rows_of_columns(value, path, {} if counting else above):
+        if rows := rows_of_columns(value, path, {} if counting else above):
             yield Table(path, rows, counted=any(map(_counted, rows[0])))
         for key, inner in value.items():
             if isinstance(inner, dict | list):
@@ -259,7 +259,7 @@ def _numbered(value: Any) -> dict[int, Any]:
     return {number: by_number[number] for number in sorted(by_number)}
 
 
-def _rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any]) -> list[Row]:
+def rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any]) -> list[Row]:
     """The rows of an object of lists of numbers, or of rows by step; [] where it is none. Steps may be told
     ``above``."""
     by_step = _numbered(value)

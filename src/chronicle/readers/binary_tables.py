@@ -1,0 +1,407 @@
+"""Tables in binary files, which lie beside data of the same formats: a file that names no metric is no log.
+
+Parquet holds logged values, wide or long, of one run or several: a null means "not measured in this row", a
+NaN is data. A column counts steps, and one is a known metric. NumPy's files hold one array, named by its file
+(`loss.npy`), or several under names (`log.npz`), among them the evaluations of stable-baselines3. Python
+objects in them are never opened.
+"""
+
+from __future__ import annotations
+
+import ast
+import struct
+import zipfile
+import zlib
+from bisect import bisect
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from math import prod
+from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from chronicle.errors import BadLog
+from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
+from chronicle.metrics.arithmetic import any_numbers
+from chronicle.metrics.names import names_a_loss, plain, role_of
+from chronicle.model import Attempt, Fault, Place, Role
+from chronicle.readers import runs_in_table
+from chronicle.readers.csv_tables import names_of
+from chronicle.readers.json_documents import MIN_CELLS, rows_of_columns
+from chronicle.readers.json_lines import columns_of
+from chronicle.readers.step_axis import Column, column_key, counted_by, counts_steps
+from chronicle.readers.text import PIECE, Head, clean
+from chronicle.readers.trackers.offline import is_trackio
+
+MAGIC = b"PAR1"
+BATCH_ROWS = 1 << 16
+MOST_CELLS, MOST_CELLS_PER_BYTE = 10_000_000, 100  # a small file may claim any number of rows
+_DAMAGE = (pa.ArrowException, OSError, ValueError)
+NUMBERS, TEXT = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE"), "BYTE_ARRAY"  # physical types
+
+
+def identify(head: Head) -> bool:
+    """Whether a Parquet file has a column that counts steps, and one with a known metric or named values. An
+    export that Trackio keeps next to its database is skipped, because it holds the same runs."""
+    store = head.path.with_suffix(".db")
+    if not head.start.startswith(MAGIC) or (store.is_file() and is_trackio(Head.of(store))):
+        return False
+    kinds = _kinds(head.path)
+    numeric = [name for name, kind in kinds.items() if kind in NUMBERS]
+    texts = {column_key(name) for name, kind in kinds.items() if kind == TEXT}
+    counting = [name for name in numeric if counted_by(name) in ("step", "epoch")]
+    has_values = any(column_key(name) in runs_in_table.VALUE_NAMES for name in numeric)
+    is_long = has_values and not texts.isdisjoint(runs_in_table.METRIC_NAMES)
+    is_known = any(role_of(name) is not Role.OTHER for name in numeric if name not in counting)
+    return bool(counting) and (is_long or is_known)
+
+
+def _kinds(path: Path) -> dict[str, str]:
+    """The physical types of all columns that are not lists, by name (joined with "." from the outermost
+    struct on), from the footer; {} if it is damaged."""
+    with path.open("rb") as file, suppress(*_DAMAGE):
+        schema = pq.ParquetFile(file).schema
+        columns = (schema.column(i) for i in range(len(schema)))
+        return {clean(c.path): c.physical_type for c in columns if not c.max_repetition_level}
+    return {}
+
+
+def runs(path: Path) -> list[str]:
+    """The names of the runs in the table (the fact "run" of their attempts). Raises BadLog as `read`."""
+    keys = [name for name in _kinds(path) if column_key(name) in runs_in_table.RUN_NAMES]
+    columns, n_rows, _ = _columns(path, keys) if keys else ({}, 0, [])
+    if columns and n_rows <= runs_in_table.LARGEST_GRID:  # it may hold one result of each run
+        return [attempt.facts["run"] for attempt in read(path) if "run" in attempt.facts]
+    return [run for run in runs_in_table.runs_of(path, columns) if run] if columns else []
+
+
+def read(path: Path) -> list[Attempt]:
+    """One attempt for each run, from the columns of numbers and from texts that give a row its run, metric or
+    time. Raises BadLog if the whole file is damaged, or holds no number."""
+    places, kinds = runs_in_table.places_rows, _kinds(path).items()
+    wanted = [name for name, kind in kinds if kind in NUMBERS or (kind == TEXT and places(name))]
+    columns, n_rows, faults = _columns(path, wanted)
+    if not n_rows:
+        raise BadLog(str(path), "has no rows. Remedy: remove it, or wait until it is written to")
+    return runs_in_table.attempts_of(path, n_rows, columns, faults=faults)
+
+
+def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, list[Fault]]:
+    """The wanted columns, the number of rows, and a fault for each damaged row group. Raises BadLog."""
+    columns, faults, first_row = defaultdict[str, list[Column]](list), list[Fault](), 0
+    try:
+        with path.open("rb") as opened, pq.ParquetFile(opened) as file:  # pyarrow opens no names but UTF-8
+            n_rows, n_groups = file.metadata.num_rows, file.num_row_groups
+            n_cells, size = n_rows * len(wanted), path.stat().st_size
+            if n_cells > max(MOST_CELLS, MOST_CELLS_PER_BYTE * size):
+                raise ValueError(f"{n_cells} cells in {size} bytes")
+            for group in range(n_groups):
+                row = first_row
+                try:
+                    for batch in file.iter_batches(BATCH_ROWS, [group], wanted, use_threads=False):
+                        for name, cells in _cells(batch, row).items():
+                            columns[name].append(cells)
+                        row += batch.num_rows
+                except _DAMAGE as err:
+                    problem = f"row group {group} is damaged ({_short(err)}); what follows in it is left out"
+                    faults.append(Fault(Place(str(path)), problem))
+                first_row += file.metadata.row_group(group).num_rows
+    except _DAMAGE as err:
+        raise BadLog(str(path), f"is damaged ({_short(err)}). Remedy: fetch it again") from err
+    if n_rows and not columns:
+        raise BadLog(str(path), f"is damaged ({n_groups} row groups). Remedy: fetch it again")
+    return {name: _joined(parts) for name, parts in columns.items()}, n_rows, faults
+
+
+def _joined(parts: list[Column]) -> Column:
+    return Column(np.concatenate([p.values for p in parts]), np.concatenate([p.rows for p in parts]))
+
+
+def _short(err: Exception) -> str:
+    return str(err).partition("\n")[0][:200]
+
+
+def _cells(batch: pa.RecordBatch, first_row: int) -> dict[str, Column]:
+    """The cells of all columns; structs become one column for each field."""
+    table = pa.Table.from_batches([batch])
+    while any(pa.types.is_struct(field.type) for field in table.schema):
+        table = table.flatten()
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        array = column.combine_chunks()
+        rows = np.flatnonzero(np.asarray(array.is_valid())) + first_row
+        columns[name] = Column(_values(array.drop_null()), rows)
+    return columns
+
+
+def _values(array: pa.Array) -> NDArray[Any]:
+    """The values as int64, float64 or text; timestamps as Unix seconds, durations as seconds."""
+    kind = array.type
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+        return np.asarray(array.cast(pa.int64()), np.float64) / per_second
+    if pa.types.is_boolean(kind) or (pa.types.is_integer(kind) and kind != pa.uint64()):
+        return np.asarray(array.cast(pa.int64()), np.int64)
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return np.asarray(array.cast(pa.float64()), np.float64)
+    return np.asarray(array.cast(pa.string()).to_pylist(), object)
+
+
+# --- NumPy ---
+NPY, ZIP = b"\x93NUMPY", b"PK\x03\x04"
+_MEMBER = struct.Struct("<8xH4xLL4xHH")  # packing, checksum, sizes of it, its name and the rest of its head
+_IN_64_BITS, _LONGEST_HEADER, _MOST_BYTES = 0xFFFFFFFF, 10_000, 16 * MOST_CELLS
+_FIRST_ROWS, _MOST_BESIDE = 7, 100
+_BROKEN = (
+    *(ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError, OverflowError, EOFError),
+    *(zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, OSError),
+)
+_EVALUATIONS = ("timesteps", "results", "ep_lengths", "successes")  # of stable-baselines3
+_INSTEAD = "numpy.savez('log.npz', step=steps, loss=losses) writes what is read"
+_OBJECTS = f"holds Python objects, which may run any code and are not opened. Remedy: {_INSTEAD}"
+_NO_METRIC = f"holds no array that is named after a metric. Remedy: {_INSTEAD}"
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the header of an array states; ``by_columns``: the numbers of a column lie beside each other."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    by_columns: bool
+
+    @property
+    def n_rows(self) -> int:
+        """The rows of a table; a single one is a column that lies on its side. 0 for what is no table."""
+        if self.dtype.kind not in "biuf" or not 0 < len(self.shape) < 3 or prod(self.shape) > MOST_CELLS:
+            return 0
+        return max(self.shape) if 1 in self.shape else self.shape[0]
+
+    @property
+    def width(self) -> int:
+        """The numbers in a row."""
+        return prod(self.shape) // self.n_rows if self.n_rows else 0
+
+
+@dataclass
+class ArrayLog:
+    """The columns that the arrays of a file give, none where it is no log, and how well it could be read."""
+
+    columns: dict[str, Column]
+    n_rows: int
+    faults: list[Fault]
+    truncated: bool
+
+
+def identify_numpy(head: Head) -> bool:
+    """Whether arrays, or the file of one, are named after a metric; also if these are objects, to say so."""
+    try:
+        return _is_numpy(head) and bool(_array_log(head.path).columns)
+    except BadLog:
+        return True
+
+
+def _is_numpy(head: Head) -> bool:
+    if not head.start.startswith(ZIP):
+        return head.start.startswith(NPY)
+    return head.start[30 : 30 + int.from_bytes(head.start[26:28], "little")].endswith(b".npy")
+
+
+def lacks_numpy(path: Path) -> str:
+    """What a file of NumPy lacks to be read; "" for any other."""
+    if not _is_numpy(Head.of(path)):
+        return ""
+    return _OBJECTS if any(form.dtype.hasobject for form in _forms(path).values()) else _NO_METRIC
+
+
+def read_numpy(path: Path) -> list[Attempt]:
+    """The attempts of the arrays. Raises BadLog where losses are objects, or no number is left."""
+    log = _array_log(path)
+    known: dict[str, Any] = {"faults": log.faults, "truncated": log.truncated}
+    attempts = runs_in_table.attempts_of(path, log.n_rows, log.columns, **known)
+    if log.columns.keys() >= {*_EVALUATIONS[:2]} and (results := attempts[0].series.get("results")):
+        series = {**attempts[0].series, "results": replace(results, role=Role.OBJECTIVE)}
+        return [replace(attempts[0], series=series)]
+    return attempts
+
+
+@any_numbers
+def _array_log(path: Path) -> ArrayLog:
+    forms = _forms(path)
+    losses = [form for name, form in forms.items() if names_a_loss(name)]
+    if losses and all(form.dtype.hasobject for form in losses):
+        raise BadLog(str(path), _OBJECTS)
+    chosen = _chosen(path, forms)
+    tables, faults, truncated = _tables(path, chosen) if chosen else ({}, [], False)
+    if [*forms] == [path.stem]:
+        table = tables.get(path.stem, np.empty((0, 1)))
+        names = names_of(path, [list(map(str, row)) for row in table[:_FIRST_ROWS].tolist()])
+        columns = {name: Column(table[:, at], np.arange(len(table))) for at, name in enumerate(names)}
+        return ArrayLog(columns, len(table), faults, truncated)
+    cells = {name: table.mean(axis=1) if len(table.T) > 1 else table[:, 0] for name, table in tables.items()}
+    rewarded = "results" in cells or Role.OBJECTIVE in map(role_of, cells)
+    if not rewarded and not any((values % 1).any() for values in cells.values()):
+        return ArrayLog({}, 0, faults, truncated)  # numbers of a class, or of samples
+    if len({form.n_rows for form in chosen.values()}) == 1:
+        columns = {name: Column(values, np.arange(len(values))) for name, values in cells.items()}
+        return ArrayLog(columns, max(map(len, cells.values())), faults, truncated)
+    padded = {n: [*v.tolist(), *[None] * (chosen[n].n_rows - len(v))] for n, v in cells.items()}
+    rows = rows_of_columns(padded, "", {})
+    return ArrayLog(columns_of(rows), len(rows), faults, truncated)
+
+
+def _chosen(path: Path, forms: Mapping[str, Form]) -> dict[str, Form]:
+    """The arrays that are columns of a log, by names and forms alone: the metrics, and what is as long as one
+    or counts steps; {} where none is. Rewards and scores beside rows of many numbers are those of samples."""
+    tables = {name: form for name, form in forms.items() if form.n_rows >= MIN_CELLS}
+    if tables.keys() >= {*_EVALUATIONS[:2]}:
+        return {n: tables[n] for n in _EVALUATIONS if n in tables}
+    is_alone = [*forms] == [path.stem]
+    columns = {name: form for name, form in tables.items() if form.width <= (3 if is_alone else 1)}
+    counted, of_losses = any(map(counts_steps, columns)), _says_more(path.stem) and names_a_loss(path.stem)
+    named = (name for name in columns if of_losses or _says_more(name))
+    metrics = [name for name in named if is_alone or _names_metric(name, counted=counted)]
+    if not any(map(names_a_loss, metrics)):
+        metrics = [name for name in metrics if role_of(name) is not Role.OTHER]
+        files = islice(path.parent.glob("*.npy"), _MOST_BESIDE if is_alone and metrics else 0)
+        beside = [*forms.values(), *(form for file in files for form in _forms(file).values())]
+        wide = {
+            form.shape[0] for form in beside if len(form.shape) > 1 and prod(form.shape) > max(form.shape)
+        }
+        metrics = [name for name in metrics if columns[name].n_rows not in wide]
+    lengths = {columns[name].n_rows for name in metrics}
+    return {n: form for n, form in columns.items() if lengths and (form.n_rows in lengths or counts_steps(n))}
+
+
+def _says_more(name: str) -> bool:
+    """Whether a name is more than a letter, as variables have it, or the word for a part of the data."""
+    return len(name) > 1 and not set(plain(name).split()) <= OF_TRAINING | OF_EVALUATION
+
+
+def _names_metric(name: str, *, counted: bool) -> bool:
+    """Whether one of several arrays is a metric by its name. Scores are those of samples unless something is
+    ``counted`` beside them, or they are said to be of the training."""
+    role = role_of(name)
+    if role in (Role.SCORE, Role.VALIDATION_SCORE):
+        return counted or not OF_TRAINING.isdisjoint(plain(name).split())
+    return names_a_loss(name) or role is Role.OBJECTIVE
+
+
+def _forms(path: Path) -> dict[str, Form]:
+    """The forms of all arrays whose headers are whole."""
+    forms = dict[str, Form]()
+    with path.open("rb") as file:
+        for member in _members(path, file):
+            with suppress(*_BROKEN):
+                forms[member.name] = _form_of(_content(file, member, 2 * _LONGEST_HEADER))[0]
+    return forms
+
+
+def _tables(path: Path, chosen: Mapping[str, Form]) -> tuple[dict[str, NDArray[Any]], list[Fault], bool]:
+    """The whole rows of the arrays, a fault for each damaged one, and whether the file is cut."""
+    tables, faults, is_cut = dict[str, NDArray[Any]](), list[Fault](), False
+    with path.open("rb") as file:
+        for member in _members(path, file):
+            is_wanted, problem = member.name in chosen, ""
+            content = _content(file, member, _MOST_BYTES if is_wanted else 2 * _LONGEST_HEADER)
+            try:
+                form, begin = _form_of(content)
+                if is_wanted:
+                    tables[member.name] = _rows(content[begin:], form)
+                    is_cut |= member.is_cut and len(tables[member.name]) < form.n_rows
+                    is_wrong = member.checksum not in (None, zlib.crc32(content)) and not member.is_cut
+                    problem = "its checksum is wrong: some of its numbers may be, too" if is_wrong else ""
+            except _BROKEN as err:
+                problem = _short(err)
+            if problem:
+                faults.append(Fault(Place(str(path)), f"the array {member.name} is damaged ({problem})"))
+    return tables, faults, is_cut or (Head.of(path).start.startswith(ZIP) and not zipfile.is_zipfile(path))
+
+
+class Member(NamedTuple):
+    """Where the bytes of an array lie in a file, how, and what their checksum should be, if that is known."""
+
+    name: str
+    begin: int
+    size: int
+    is_packed: bool
+    checksum: int | None
+    is_cut: bool
+
+
+def _members(path: Path, file: IO[bytes]) -> Iterator[Member]:
+    """The arrays in a file. One alone has the name of the file, as has one of an archive that is given none.
+    They are sought where the list at the end of an archive says, and one behind the other, as in a copy that
+    is cut."""
+    size, listed, at = path.stat().st_size, dict[int, zipfile.ZipInfo](), 0  # by where they begin
+    if file.read(len(NPY)) == NPY:
+        yield Member(path.stem, 0, size, False, None, True)
+        return
+    with suppress(*_BROKEN):
+        listed = {info.header_offset: info for info in zipfile.ZipFile(file).infolist()}
+    offsets = [*sorted(listed), 0]
+    while at < size:
+        file.seek(at)
+        start, info = file.read(_MEMBER.size), listed.get(at)
+        after = offsets[bisect(offsets, at, 0, len(listed))]
+        if not start.startswith(ZIP) or len(start) < _MEMBER.size:
+            at = after or size
+            continue
+        packing, checksum, n_packed, n_name, n_rest = _MEMBER.unpack(start)
+        name, rest = file.read(n_name).decode("utf-8", "replace"), file.read(n_rest)
+        n_packed = int.from_bytes(rest[12:20], "little") if n_packed == _IN_64_BITS else n_packed
+        n_packed, checksum = (info.compress_size, info.CRC) if info else (n_packed or size, checksum)
+        begin, own = file.tell(), clean(name.removesuffix(".npy"))
+        if name.endswith(".npy"):
+            own = path.stem if own == "arr_0" else own
+            is_packed = packing == zipfile.ZIP_DEFLATED
+            yield Member(own, begin, n_packed, is_packed, checksum, begin + n_packed > size)
+        at = after or begin + n_packed
+
+
+def _content(file: IO[bytes], member: Member, most: int) -> bytes:
+    """The bytes of an array, at most so many; those before the damage of a packed one."""
+    file.seek(member.begin)
+    if not member.is_packed:
+        return file.read(min(member.size, most))
+    machine, parts, left = zlib.decompressobj(-zlib.MAX_WBITS), list[bytes](), member.size
+    with suppress(zlib.error):
+        while most > 0 and (piece := file.read(min(left, PIECE))):
+            parts.append(machine.decompress(piece, most))
+            most, left = most - len(parts[-1]), left - len(piece)
+    return b"".join(parts)
+
+
+def _form_of(content: bytes) -> tuple[Form, int]:
+    """What the header of an array says, and where its numbers begin. Raises what `_BROKEN` names."""
+    n_bytes = 2 if content[6:7] == b"\1" else 4
+    begin = 8 + n_bytes + int.from_bytes(content[8 : 8 + n_bytes], "little")
+    if not content.startswith(NPY) or begin > min(len(content), _LONGEST_HEADER):
+        raise ValueError("no header of an array")
+    header = ast.literal_eval(content[8 + n_bytes : begin].decode("utf-8", "replace").strip())
+    shape, dtype = tuple(header["shape"]), np.lib.format.descr_to_dtype(header["descr"])
+    if any(type(length) is not int or length < 0 for length in shape):
+        raise ValueError("no shape of an array")
+    return Form(dtype, shape, header["fortran_order"] is True), begin
+
+
+def _rows(content: bytes, form: Form) -> NDArray[Any]:
+    """The whole rows of a table, as int64 or float64; of one that lies by columns and is cut, none."""
+    numbers = np.frombuffer(content, form.dtype, min(len(content) // form.dtype.itemsize, prod(form.shape)))
+    n_rows = len(numbers) // form.width
+    by_columns = form.by_columns and form.width > 1
+    n_rows *= not by_columns or n_rows == form.n_rows
+    table = numbers[: n_rows * form.width].reshape(n_rows, form.width, order="F" if by_columns else "C")
+    is_whole = form.dtype.kind in "bi" or (form.dtype.kind == "u" and form.dtype.itemsize < 8)
+    return table.astype(np.int64 if is_whole else np.float64)
+
+
+BY_NAME = {"numpy": SimpleNamespace(identify=identify_numpy, read=read_numpy, lacks=lacks_numpy)}

@@ -1,0 +1,191 @@
+"""Files of NumPy: which are logs, what their arrays are called, objects, damage, and data beside logs."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.logs import points
+
+from chronicle.errors import BadLog, UnknownFormat
+from chronicle.model import Role
+from chronicle.readers import binary_tables, read, read_all
+from chronicle.readers.binary_tables import identify_numpy
+from chronicle.readers.text import Head
+
+FALLING = [2.5, 2.25, 2.0, 1.75, 1.5]
+ROWS = [(row, value) for row, value in enumerate(FALLING)]
+
+
+def saved(file: Path, array: Any) -> Path:
+    np.save(file, np.asarray(array), allow_pickle=True)
+    return file
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array(FALLING),
+        np.array(FALLING, np.float16),
+        np.array(FALLING, ">f4"),
+        np.array(FALLING)[:, None],
+        np.array(FALLING)[None, :],
+        np.asfortranarray(np.array(FALLING)[None, :]),
+    ],
+    ids=lambda array: f"{array.dtype.str} {array.shape}",
+)
+def test_one_array_has_the_name_of_its_file(array: Any, tmp_path: Path) -> None:
+    (attempt,) = read(saved(tmp_path / "train_loss.npy", array))
+    assert (points(attempt), attempt.truncated) == ({"train_loss": ROWS}, False)
+    assert attempt.series["train_loss"].role is Role.LOSS
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_steps_stand_before_a_metric(order: Any, tmp_path: Path) -> None:
+    table = np.array([(10 * row, value) for row, value in ROWS], order=order)
+    (attempt,) = read(saved(tmp_path / "val_loss.npy", table))
+    assert points(attempt) == {"val_loss": [(10 * row, value) for row, value in ROWS]}
+
+
+@pytest.mark.parametrize("name", ["rewards", "accuracy", "episode_returns"])
+def test_rewards_and_scores_name_a_file_too(name: str, tmp_path: Path) -> None:
+    (attempt,) = read(saved(tmp_path / f"{name}.npy", np.array([0.25, 0.5, 0.5, 0.75])))
+    assert points(attempt) == {name: [(0, 0.25), (1, 0.5), (2, 0.5), (3, 0.75)]}
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_arrays_of_an_archive_stand_side_by_side(save: Any, tmp_path: Path) -> None:
+    file = tmp_path / "history.npz"
+    step = np.arange(8) * 100
+    losses = np.linspace(2, 1.3, 8)
+    save(file, step=step, train_loss=losses, lr=np.full(8, 0.5), val_loss=[1.9, 1.5, 1.25, 1.0], w=np.eye(8))
+    (attempt,) = read(file)
+    assert points(attempt) == {
+        "train_loss": list(zip(step.tolist(), losses.tolist(), strict=True)),
+        "lr": [(n, 0.5) for n in step.tolist()],
+        "val_loss": [(100, 1.9), (300, 1.5), (500, 1.25), (700, 1.0)],
+    }
+
+
+def test_an_archive_of_one_array_without_a_name_is_called_as_its_file(tmp_path: Path) -> None:
+    np.savez(tmp_path / "losses.npz", np.array(FALLING))
+    assert points(read(tmp_path / "losses.npz")[0]) == {"losses": ROWS}
+
+
+def test_evaluations_of_stable_baselines3_are_the_means_of_their_episodes(tmp_path: Path) -> None:
+    file = tmp_path / "evaluations.npz"
+    results = np.array([[1.0, 3.0], [4.0, 4.0], [6.0, 8.0], [9.0, 10.0]])
+    won = results > 5
+    np.savez(file, timesteps=[500, 1000, 1500, 2000], results=results, ep_lengths=results * 2, successes=won)
+    (attempt,) = read(file)
+    assert points(attempt) == {
+        "results": [(500, 2.0), (1000, 4.0), (1500, 7.0), (2000, 9.5)],
+        "ep_lengths": [(500, 4.0), (1000, 8.0), (1500, 14.0), (2000, 19.0)],
+        "successes": [(500, 0.0), (1000, 0.0), (1500, 1.0), (2000, 1.0)],
+    }
+    assert attempt.series["results"].role is Role.OBJECTIVE
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays"),
+    [
+        ("mnist", {"x_train": np.zeros((9, 4)), "y_train": np.arange(9), "x_test": np.ones((5, 4))}),
+        ("weights", {"arr_0": np.ones((4, 4)), "arr_1": np.linspace(0, 1, 4)}),
+        ("series", {"train": np.linspace(0, 1, 9), "test": np.linspace(1, 2, 9)}),
+        ("molecule", {"E": np.linspace(0, 1, 9), "L": np.linspace(0, 1, 9), "R": np.ones((9, 3))}),
+        ("curve", {"precision": np.linspace(0, 1, 9), "recall": np.linspace(1, 0, 9)}),
+        ("episode", {"reward": np.linspace(0, 1, 9), "obs": np.ones((9, 3)), "done": np.zeros(9)}),
+        ("item", {"loss": np.array(0.5), "embedding": np.linspace(0, 1, 768)}),
+        ("classes", {"error": np.arange(9), "cost": np.arange(9)}),
+    ],
+)
+def test_data_are_no_log(name: str, arrays: dict[str, Any], tmp_path: Path) -> None:
+    np.savez(tmp_path / f"{name}.npz", **arrays)
+    assert not identify_numpy(Head.of(tmp_path / f"{name}.npz"))
+    for key in arrays.keys() - {"reward", "recall", "precision"}:
+        assert not identify_numpy(Head.of(saved(tmp_path / f"{key}.npy", arrays[key])))
+    with pytest.raises(UnknownFormat, match=r"named after a metric\. Remedy: numpy\.savez"):
+        read(tmp_path / f"{name}.npz")
+
+
+def test_rewards_beside_what_was_seen_are_those_of_samples(tmp_path: Path) -> None:
+    rewards = saved(tmp_path / "rewards.npy", np.linspace(0, 1, 9))
+    assert identify_numpy(Head.of(rewards))
+    saved(tmp_path / "observations.npy", np.ones((9, 3)))
+    assert not identify_numpy(Head.of(rewards))
+
+
+def test_large_arrays_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = saved(tmp_path / "loss.npy", np.linspace(0, 1, 2000))
+    monkeypatch.setattr(binary_tables, "MOST_CELLS", 1000)
+    assert not identify_numpy(Head.of(file))
+    np.savez_compressed(tmp_path / "log.npz", loss=np.linspace(0, 1, 2000))
+    assert not identify_numpy(Head.of(tmp_path / "log.npz"))
+
+
+def test_objects_are_refused_in_one_line_where_they_are_named_as_a_log(tmp_path: Path) -> None:
+    saved(tmp_path / "losses.npy", np.array([{"loss": 2.5}], object))
+    np.savez(tmp_path / "log.npz", loss=np.array([FALLING, "text"], object))
+    saved(tmp_path / "history.npy", np.array({"loss": FALLING}, object))
+    said = "holds Python objects, which may run any code and are not opened. Remedy: numpy.savez"
+    for name in ("losses.npy", "log.npz", "history.npy"):
+        with pytest.raises((BadLog, UnknownFormat), match=said):
+            read(tmp_path / name)
+    saved(tmp_path / "val_loss.npy", FALLING)
+    reading = read_all(tmp_path)
+    assert [attempt.name for attempt in reading.attempts] == ["val_loss.npy"]
+    assert [Path(problem.where).name for problem in reading.problems] == ["log.npz", "losses.npy"]
+
+
+def test_objects_beside_a_loss_are_left_out(tmp_path: Path) -> None:
+    np.savez(tmp_path / "log.npz", loss=FALLING, config=np.array({"lr": 0.5}, object))
+    assert points(read(tmp_path / "log.npz")[0]) == {"loss": ROWS}
+
+
+def test_damage_of_an_array_is_told_and_costs_no_other_one(tmp_path: Path) -> None:
+    file = tmp_path / "log.npz"
+    np.savez(file, step=np.arange(5) * 10, loss=FALLING, val_loss=FALLING)
+    with zipfile.ZipFile(file) as archive:
+        at = archive.getinfo("val_loss.npy").header_offset + 200
+    content = bytearray(file.read_bytes())
+    content[at] ^= 255
+    file.write_bytes(content)
+    (attempt,) = read(file)
+    assert points(attempt)["loss"] == [(10 * row, value) for row, value in ROWS]
+    assert [value for _, value in points(attempt)["val_loss"]][:1] == FALLING[:1]
+    assert [fault.what.partition(" (")[0] for fault in attempt.faults] == ["the array val_loss is damaged"]
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_an_archive_that_is_cut_gives_whole_arrays_and_the_beginning_of_the_last(
+    save: Any, tmp_path: Path
+) -> None:
+    file, losses = tmp_path / "log.npz", np.random.default_rng(0).random(400)
+    save(file, step=np.arange(400) * 10, loss=losses)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) - 1500])
+    (attempt,) = read(file)
+    n_read = len(attempt.series["loss"])
+    assert attempt.truncated
+    assert 200 < n_read < 400
+    assert points(attempt)["loss"] == [(10 * n, losses[n]) for n in range(n_read)]
+
+
+def test_a_header_that_claims_more_than_there_is_reads_what_there_is(tmp_path: Path) -> None:
+    file = saved(tmp_path / "loss.npy", FALLING)
+    file.write_bytes(file.read_bytes().replace(b"(5,), }  ", b"(5000,)} "))
+    (attempt,) = read(file)
+    assert (points(attempt), attempt.truncated) == ({"loss": ROWS}, True)
+
+
+@pytest.mark.parametrize(
+    "header", [b"{", b"[]", b"{'descr': '|O'}", b"{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}"]
+)
+def test_a_header_of_anything_else_is_no_array(header: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "loss.npy"
+    file.write_bytes(b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + bytes(64))
+    with pytest.raises(UnknownFormat):
+        read(file)
