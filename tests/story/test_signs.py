@@ -11,7 +11,7 @@ from tests.story.told_specimens import RUNS, specimen
 from tests.timeline.timeline_logs import log
 
 import chronicle
-from chronicle.model import Diagnosis, Event, EventKind, Verdict
+from chronicle.model import Diagnosis, Event, EventKind, Finding, Verdict
 from chronicle.pages.gallery import advice, load_gallery
 from chronicle.story import tell
 from chronicle.story.measured import RunView
@@ -114,6 +114,32 @@ def test_a_reward_that_was_lost_has_causes_of_its_own() -> None:
     ]
     assert not {"Initial weights too large for the width", "Learning rate too high"} & set(of_reward)
     assert "Initial weights too large for the width" in of_loss and not set(of_reward[:2]) & set(of_loss)
+
+
+def test_the_lost_score_of_an_agent_has_the_causes_of_its_reward() -> None:
+    wins = np.where(STEPS < 120, STEPS / 120, 0.1) + np.random.default_rng(0).normal(0, 0.01, 200)
+
+    def of_agent(**columns: Any) -> bool:
+        timeline = chronicle.stitch(pd.DataFrame({"step": STEPS, "success_rate": wins} | columns))
+        name = timeline.attempts[0].name
+        lost = Finding("divergence-no-spike", "success_rate", name, 120, 120, None, 0.5, 0.9, id="f")
+        view = RunView(timeline, Diagnosis(Verdict.BAD, (), (lost,), timeline.joins, ()))
+        event = Event("e", EventKind.FINDING, "E", "It fell.", step=120, attempt=name, parts=("f",))
+        return placed(view, event, [event]).signs["objective"]
+
+    assert of_agent(reward=FLAT)
+    assert not of_agent()
+
+
+def test_a_sudden_fall_without_a_logged_rate_is_first_a_cut_of_the_rate() -> None:
+    page = next(page for page in load_gallery([RUNS.parent / "gallery"]) if page.id == "grokking")
+    event = Event("e", EventKind.FINDING, "E", "It fell.", step=ONSET, patterns=("grokking",))
+    unknown, known = (
+        [row.cause.cause for row in advice(replace(event, signs=signs), page).causes]
+        for signs in (around(), around(lr=held(1e-3, base=1e-3)))
+    )
+    assert unknown[0] == "The learning rate was cut, by a schedule in steps"
+    assert known[-1] == unknown[0]
 
 
 def test_at_a_restart_and_after_one() -> None:

@@ -16,6 +16,7 @@ from typing import Self
 import numpy as np
 
 from chronicle.classify.view import AttemptView, value_at
+from chronicle.metrics.roles import SCORES
 from chronicle.model import Event, EventKind, Floats, Role, Series
 from chronicle.story.measured import BEFORE, OVERALL, RunView
 from chronicle.story.sentences import listed, noun
@@ -218,6 +219,13 @@ class EventContext:
         norm = self.view.grad_norm
         return None if norm is None else bool(np.isnan(self.values_from(norm)).any())
 
+    def objective(self) -> bool:
+        of_agent = self.view.first(Role.OBJECTIVE) is not None  # whose scores are told by its rewards
+        return self.seen_in(Role.OBJECTIVE) or (of_agent and self.seen_in(*SCORES))
+
+    def rate_unknown(self) -> bool:
+        return self.view.learning_rate is None
+
     def young(self) -> bool:
         return self.has_start and self.step <= _YOUNG_STEPS
 
@@ -227,7 +235,6 @@ class EventContext:
     output_drifted = partialmethod(was_found, Role.OUTPUT_LOGIT, "output-logit-drift")
     gradient_led = partialmethod(gradient, led=True)
     gradient_jumped = partialmethod(gradient, led=False)
-    objective = partialmethod(seen_in, Role.OBJECTIVE)
 
 
 def event_name(event: Event) -> str:
@@ -258,6 +265,8 @@ class Sign(StrEnum):
     FIRST_SAMPLE = "first-sample", "highest in the first sample", "it grows after the first sample"
     RATE_ROSE = "rate-rose", "the learning rate rose", "the learning rate did not rise", "learning rate"
     RATE_LOST = "rate-lost", "the rate was not restored", "the rate was restored", "learning rate"
+    RATE_UNKNOWN = "rate-unknown", "the learning rate is not logged", \
+        "the learning rate is logged, and did not fall"
     RATE_ZERO = "rate-zero", "the learning rate is nearly zero", "the rate is not zero", "learning rate"
     GRADIENT_LED = "gradient-led", "the gradient norm rose first", "the gradient norm did not lead", \
         "gradient norm"
