@@ -118,6 +118,19 @@ def test_the_only_column_of_a_file_named_after_a_score_is_that_score(
         read(written(tmp_path, "accuracy.txt", "1\n0\n1\n1\n"))
 
 
+@pytest.mark.parametrize("separator", [" ", ",", "\t"])
+def test_two_columns_of_a_fitness_are_the_best_and_the_mean_of_a_population(
+    separator: str, tmp_path: Path
+) -> None:
+    """As NEAT-Python saves them; the mean of equal numbers may be rounded above them."""
+    rows = ("-9.5", "-9.499999999999"), ("-1.75", "-7.5"), ("-2", "-6.25"), ("3", "-6.5")
+    text = "".join(f"{separator.join(row)}\r\n" for row in rows)
+    assert only(written(tmp_path, "fitness_history.csv", text)) == {
+        "best fitness_history": ("score", [(0, -9.5), (1, -1.75), (2, -2.0), (3, 3.0)]),
+        "mean fitness_history": ("objective", [(0, -9.499999999999), (1, -7.5), (2, -6.25), (3, -6.5)]),
+    }
+
+
 @pytest.mark.parametrize(
     "name", ["numbers.csv", "lossless.csv", "loss_scale.txt", "lr.csv", "scores.txt", "glossary.txt", "a"]
 )

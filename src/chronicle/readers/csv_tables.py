@@ -8,6 +8,7 @@ The folder of DVCLive is a log of such tables: a TSV for each metric, whose path
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -78,7 +79,8 @@ def identify(head: Head) -> bool:
 def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     """Names of the columns of a table without a header, by the name of its file; [] where it tells none. One
     column is the loss, score or reward; before it or another known metric may stand what grows: steps, dates,
-    or epochs and steps (d3rlpy). Only rewards may all be whole."""
+    or epochs and steps (d3rlpy). Only rewards may all be whole. Two columns of rewards are the best and the
+    mean of a population if the first is never less (NEAT-Python)."""
     width, role = len(rows[0]) if rows else 0, role_of(path.stem)
     named = role in runs_in_table.SCORES or (width > 1 and role is not Role.OTHER)
     metric = loss_of(path) or (path.stem if named else "")
@@ -90,6 +92,8 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     if len(read[0]) < width - dated or 2 * len(cells) <= len(rows):
         return []
     *counters, values = zip(*cells, strict=True)
+    if role is Role.OBJECTIVE and len(counters) == 1 and _are_best_and_mean(counters[0], values):
+        return [f"best {path.stem}", f"mean {path.stem}"]
     again = width == 2 and bool(loss_of(path))  # several losses of a step, say of the batches in it
     moves = ([after - before for before, after in pairwise(c)] for c in counters if _are_whole(c))
     growing = [all(move > 0 or (again and move == 0) for move in own) for own in moves]
@@ -109,6 +113,12 @@ def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
         return False
     named = role_of(name) in runs_in_table.JUDGED or names_a_loss(name) or bool(loss_of(path))
     return role_of(name) in runs_in_table.SCORES or (named and not _are_whole(numbers))
+
+
+def _are_best_and_mean(best: Sequence[float], mean: Sequence[float]) -> bool:
+    """Whether no mean is above its best, but for rounding, and the best do not count the rows."""
+    are_above = (b >= m or math.isclose(b, m) for b, m in zip(best, mean, strict=True))
+    return all(are_above) and not (_are_whole(best) and all(a < b for a, b in pairwise(best)))
 
 
 def _are_whole(values: Sequence[float]) -> bool:
