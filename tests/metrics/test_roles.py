@@ -881,3 +881,14 @@ def test_an_error_of_the_validation_stands_for_its_loss(names: str, held_out: se
     roles = {name: series.role for name, series in assign(log(*names.split(", "))).items()}
     assert {name for name, role in roles.items() if role is Role.VALIDATION_LOSS} == held_out
     assert [role for name, role in roles.items() if "train" in name] == [Role.LOSS]
+
+
+def test_a_divergence_is_judged_only_where_no_loss_and_no_reward_is_logged() -> None:
+    assert roles(log("KL", "acc")) == {"KL": "loss", "acc": "score"}
+    assert roles(log("KL", "loss")) == {"KL": "other", "loss": "loss"}
+    assert roles(log("kl", "ep_rew_mean")) == {"kl": "policy-kl", "ep_rew_mean": "objective"}
+
+
+@pytest.mark.parametrize("name", ["valid_rse", "test rrse", "val_rae"])
+def test_relative_errors_of_forecasts(name: str) -> None:
+    assert role_of(name) is Role.VALIDATION_LOSS

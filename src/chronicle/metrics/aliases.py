@@ -35,8 +35,8 @@ _OF_BOOSTING = (
 )
 _OF_BOOSTING_TOO = r"quantile|poisson|huber|expectile|tweedie|lq|cox|fair|gamma|focal"
 AN_ERROR = (
-    rf"^(({_OF} )*(n?rmse|rmsle|mse|mae|mape|wape|mase|crps|pinball|epe|ppl|perplexity|cost|error rate"
-    r"|b?ce|deviance|exploitability"
+    rf"^(({_OF} )*(n?rmse|rmsle|mse|mae|mape|wape|mase|r?rse|rae|crps|pinball|epe|ppl|perplexity|cost"
+    r"|error rate|b?ce|deviance|exploitability"
     r"|(root )?(mean )?(abs|absolute|sq|squared?)( percentage| logarithmic)? error"
     rf"|{_OF_BOOSTING})"
     rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (alpha|delta|q|variance power))?( {_OF})*$"
@@ -94,8 +94,8 @@ def word_set(text: str) -> frozenset[str]:
 
 
 ERROR_WORDS = word_set("""
-    rmse nrmse rmsle mse mae mape wape mase crps pinball epe ppl perplexity cost rate err error absolute
-    abs sq square squared ce bce deviance l l1 l2 pix total multi class one query softmax soft uncertainty
+    rmse nrmse rmsle mse mae mape wape mase rse rrse rae crps pinball epe ppl perplexity cost rate err error
+    absolute abs sq square squared ce bce deviance l l1 l2 pix total multi class one query softmax soft uncertainty
     msle smape mphe merror binary pair log quantile gamma leibler poisson cox aft tweedie huber expectile lq
     fair focal
 """)

@@ -184,9 +184,10 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
         # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside no unknown name, is their loss.
         totals = [*filter(names.is_total, others)]
         parts = [n for n in others if n not in totals and set(plain(n).split()) <= aliases.COMPONENTS]
+        kinds = [{*map(plain, parts)} & kind for kind in aliases.OF_AUTOENCODERS]
         if totals and (parts or len(totals) == len(others)):
             roles |= dict.fromkeys(parts, Role.PART_LOSS) | dict.fromkeys(totals, Role.LOSS)
-        elif all(map({*map(plain, parts)}.intersection, aliases.OF_AUTOENCODERS)):
+        elif all(kinds) or len(kinds[1]) == len(parts):  # a divergence alone is that from a teacher
             roles |= dict.fromkeys(parts, Role.LOSS)
     return roles
 
