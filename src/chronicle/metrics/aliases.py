@@ -95,9 +95,9 @@ def word_set(text: str) -> frozenset[str]:
 
 ERROR_WORDS = word_set("""
     rmse nrmse rmsle mse mae mape wape mase rse rrse rae crps pinball epe ppl perplexity cost rate err error
-    absolute abs sq square squared ce bce deviance l l1 l2 pix total multi class one query softmax soft uncertainty
-    msle smape mphe merror binary pair log quantile gamma leibler poisson cox aft tweedie huber expectile lq
-    fair focal
+    absolute abs sq square squared ce bce deviance l l1 l2 pix total multi class one query softmax soft
+    uncertainty msle smape mphe merror binary pair log quantile gamma leibler poisson cox aft tweedie huber
+    expectile lq fair focal
 """)
 SQUARED = word_set("mse rmse nrmse sq square squared")  # errors of which most fits make one small
 # Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.

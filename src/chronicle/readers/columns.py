@@ -5,7 +5,7 @@ blank cell (also NA, null, None) is "not measured in this row"; a NaN, however i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,19 @@ def number(cell: str) -> float | None:
         if cell[-1:] == "]" and cell.lstrip()[:1] == "[":  # of an array or a list of one
             return number(cell.strip("[] \t"))
         return float("nan") if cell.strip().lower() in NAN else None
+
+
+def comma_number(text: str) -> float | None:
+    """The number in a text, in which commas may separate thousands; None where it holds none."""
+    return number(text.replace(",", ""))
+
+
+def numbers(
+    cells: Iterable[tuple[str, str]], as_number: Callable[[str], float | None] = comma_number
+) -> dict[str, float]:
+    """The cells whose text is a number; the last of equal names stays."""
+    read = ((name.strip(), as_number(text)) for name, text in cells)
+    return {name: value for name, value in read if value is not None}
 
 
 def text_of(text: str) -> float | str:

@@ -284,6 +284,42 @@ def test_the_patience_that_is_left_is_no_progress(tmp_path: Path) -> None:
     assert points(attempt, "train") == [(n, 3 - n / 16) for n in range(12)]
 
 
+EVALUATION = "***** Running evaluation *****\n  Num examples = 400\n"
+
+
+def test_the_bars_of_evaluations_do_not_count_their_losses(tmp_path: Path) -> None:
+    """Their heading, which comes again, begins no launch."""
+    bars = "".join(f"{n}%|##| {4 * n}/400 [00:0{n // 50}<00:02, 90.00it/s]\r" for n in range(0, 100, 20))
+    text = "".join(f"{EVALUATION}{bars}\n  eval_loss = {3 - n / 16}\n  eval_map = 0.5\n" for n in range(10))
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "eval_loss") == [(n, 3 - n / 16) for n in range(10)]
+    assert attempt.axis == "row"
+
+
+def test_a_loss_that_is_told_only_when_it_is_the_best_so_far_is_its_own_course(tmp_path: Path) -> None:
+    text, again = "", ""
+    for n in range(12):
+        told = (
+            f"{n}/40 [00:0{n // 2}<00:09, 1.75it/s]val loss decrease from {3 - n / 16} to {2.9375 - n / 16}"
+        )
+        text += f"{5 * n // 2}%|##| {told}, save model to best.pth\nhead.weight gradient norm: {n / 4}\n"
+        again += (
+            f"epoch {n} loss: 2.5 valid loss: {2.9375 - n / 16}\nValidation loss decreased (9 --> 2.5).\n"
+        )
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "val loss") == [(n, 2.9375 - n / 16) for n in range(12)]
+    (attempt,) = attempts(tmp_path, again)
+    assert [*attempt.series] == ["loss", "valid loss"]
+
+
+def test_a_pupil_is_judged_by_how_far_it_is_from_its_teacher(tmp_path: Path) -> None:
+    text = "teacher loaded (494M params)\n"
+    text += "".join(f"step {50 * n} KL={9 / n:.3f} agree@1(teacher)=0.125 t=48s\n" for n in range(1, 11))
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "KL")[:2] == [(50, 9.0), (100, 4.5)]
+    assert attempt.series["KL"].role is Role.LOSS
+
+
 @pytest.mark.parametrize("name", ["iteration index", "step number", "train/iter_idx"])
 def test_the_number_of_a_step_counts(name: str, tmp_path: Path) -> None:
     text = ""

@@ -13,7 +13,8 @@ from chronicle.metrics.aliases import in_english
 from chronicle.readers.console import generic
 from chronicle.readers.console.counting import Epochs
 from chronicle.readers.console.line_formats import short_number
-from chronicle.readers.console.pairs import pairs, settings
+from chronicle.readers.console.pairs import pairs
+from chronicle.readers.console.text_tables import settings
 from chronicle.readers.text import Head
 
 LINES = {
@@ -46,6 +47,18 @@ LINES = {
     },
     "Epoch 9, global step 1680: 'val_loss' was not in top 3": {"Epoch": 9, "global step": 1680},
     "Metric val_loss improved by 0.004 >= min_delta = 0.0. New best score: 0.031": {"best val_loss": 0.031},
+    "Validation loss decreased (0.5000 --> 0.3750).  Saving model": {"improved Validation loss": 0.375},
+    "val_loss improved from inf to 2.5e-05, model saved": {"improved val_loss": 2.5e-05},
+    "Epoch12: loss 0.5": {"Epoch": 12, "loss": 0.5},
+    "[epoch3/20] loss 0.5": {"epoch": 3, "loss": 0.5},
+    "Train Step#400 | loss 0.5": {"Train Step": 400, "loss": 0.5},
+    "Ep3/9 Iter20: loss 0.5": {"Ep": 3, "Iter": 20, "loss": 0.5},
+    "loading epoch12.pt, acc: 0.5": {"acc": 0.5},
+    "Epoch 4, Agent 0 reward: -3.5 | Agent 1 reward: 2.5, top 1 acc: 0.5, top 5 acc: 1": {
+        "Epoch": 4, "Agent_0 reward": -3.5, "Agent_1 reward": 2.5, "top 1 acc": 0.5, "top 5 acc": 1,
+    },
+    "Epoch 10 val: 0.5 (best at Epoch 7: 0.25)": {"Epoch": 10, "val": 0.5, "best at Epoch": 7},
+    "Step 3: Loss 1 = 0.5, Loss 2 = 0.25, Lap 7: 0.125": {"Step": 3, "Loss_1": 0.5, "Loss_2": 0.25, "Lap": 7},
     "Epoch 00017: reducing learning rate of group 0 to 2.5000e-03.": {"Epoch": 17, "learning rate": 0.0025},
     "tensor([0.5, 0.25], device='cuda:0')": {},
     "Epoch: 001/020 | Test. Acc.: 97.5% | Loss: 0.125": {"Epoch": 1, "Acc": 97.5, "Loss": 0.125},

@@ -523,6 +523,8 @@ def test_a_block_without_its_counter_at_the_end_of_a_log_is_told_and_left_out(be
         ("step {i} | lr 1e-05 | loss {loss}\n", 1, True),  # of all decimals that lines before have
         ("step {i} | lr 1e-05 | loss {loss}\n", 2, False),
         ("loss {loss} | 5 s | step {i}00\n", 1, False),  # a whole number may go on
+        ("step {i} | loss {loss} | took 290{b}\n", 1, True),  # unless as many digits rise and fall
+        ("step {i} | loss {loss} | took 290{b}\n", 2, False),
         ("step {i} | loss {loss} | 0.5 s\n", 1, True),
         ("step {i} | loss {loss} | 0.5 s\n", 2, False),
     ],

@@ -332,6 +332,14 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(1, 4.5), (2, 3.5)]},
         "epoch",
     ),
+    "a loop that fits one epoch at a time, as version 1 told it": (
+        "keras-console",
+        "fit 1\nEpoch 1/1\nEpoch 00000: val_loss improved from inf to 3.5\n4s - loss: 4.5 - val_loss: 3.5\n"
+        "fit 2\nEpoch 1/1\n4s - loss: 3.25 - val_loss: 3.75\n"
+        "fit 3\nEpoch 1/1\n4s - loss: 3.0 - val_loss: 3.5\n",
+        {"loss": [(1, 4.5), (2, 3.25), (3, 3.0)], "val_loss": [(1, 3.5), (2, 3.75), (3, 3.5)]},
+        "epoch",
+    ),
     "a learning rate among the words": (
         "mlx",
         "Iter 10: Train loss 2.5, Learning Rate 1.000e-05, It/sec 0.5, Tokens/sec 201.5, Peak mem 14.9 GB\n",

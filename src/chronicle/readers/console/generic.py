@@ -22,8 +22,16 @@ from chronicle.readers.console.counting import LABEL, Course, Repeats
 from chronicle.readers.console.line_records import LAUNCH, REPEATED, RESUMED, TRIAL, Gatherer, Record
 from chronicle.readers.console.line_shapes import Learned, Shapes
 from chronicle.readers.console.log import Column, Line, Log
-from chronicle.readers.console.pairs import PROGRESS, axis_of, is_judged, is_known, last_word, settings
+from chronicle.readers.console.pairs import (
+    IMPROVED,
+    PROGRESS,
+    axis_of,
+    is_judged,
+    is_known,
+    last_word,
+)
 from chronicle.readers.console.plan import plan_of, shapes_of
+from chronicle.readers.console.text_tables import settings
 from chronicle.readers.hyperparameters import Scalar, config_facts
 from chronicle.readers.step_axis import at_changes, once_an_epoch
 from chronicle.readers.text import Head
@@ -58,6 +66,7 @@ def read(path: Path) -> list[Attempt]:
     elif plan.by_row and not plan.row_counter:
         log.axis = "row"
     _separate_uncounted(columns, reader.uncounted)
+    _name_improvements(columns)
     for name, (points, _) in list(columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del columns[name]
@@ -72,6 +81,15 @@ def read(path: Path) -> list[Attempt]:
         fitness = [name for name, own in words if last_word(name) in _FITNESS or (own and own <= _FITNESS)]
         log.rows.roles |= dict.fromkeys(fitness, Role.OBJECTIVE)
     return log.attempts()
+
+
+def _name_improvements(columns: dict[str, Column]) -> None:
+    """Where a loss is told only when it is the best so far, these are its course; else they tell it again."""
+    logged = {role_of(name) for name in columns if IMPROVED not in name}
+    for name in [name for name in columns if IMPROVED in name]:
+        points, own = columns.pop(name), name.replace(IMPROVED, "")
+        if role_of(own) not in logged:
+            columns[own] = points
 
 
 def read_line(log: Log, line: Line) -> None:

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Fault, Floats, Place, Steps
+from chronicle.readers.columns import numbers
 from chronicle.readers.console.chunks import time_in
 from chronicle.readers.console.log import Line, Log, Rows
-from chronicle.readers.console.pairs import numbers
 
 NAME = "hf-console"
 _A_TEXT = r": (?:True|False|None)\b|: '(?!-?nan|-?inf)[A-Za-z_/]"  # a value of settings: `'cuda': True`

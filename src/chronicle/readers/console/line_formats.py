@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from chronicle.metrics.names import LOSSES, role_of
 from chronicle.model import Attempt, Role
-from chronicle.readers.columns import number
+from chronicle.readers.columns import comma_number, number, numbers
 from chronicle.readers.console import generic
 from chronicle.readers.console.chunks import NAN, Prefix
 from chronicle.readers.console.counting import Epochs
 from chronicle.readers.console.line_records import is_resumed
 from chronicle.readers.console.log import SETTING, Line, Log
-from chronicle.readers.console.pairs import NUMBER, comma_number, numbers, pairs, units_as_names
+from chronicle.readers.console.pairs import NUMBER, pairs, units_as_names
 from chronicle.readers.console.plan import plan_of
 from chronicle.readers.step_axis import counts_steps
 from chronicle.readers.text import Head
@@ -215,16 +215,19 @@ def _fairseq_values(log: Log, line: Line) -> dict[str, float]:
     return numbers(_FAIRSEQ_EQUALS.findall(line.text))
 
 
-_KERAS_LINE = re.compile(rb"\bEpoch \d+/\d+\s*$|\d/\d{1,18} (?:\[=|\xe2\x94\x81|- \d)|^ ?- \d+m?s ")
-_KERAS_EPOCH = re.compile(r"\bEpoch (\d{1,9})/\d+\s*$")
-_KERAS_BAR = re.compile(r"(?:(?P<n>\d+)/(?P<total>\d+) (?:\[=+\]|━+|(?=- \d))|^ ?(?=- \d)) ?(?P<rest>.*)")
+_KERAS_LINE = re.compile(rb"\bEpoch \d+/\d+\s*$|\d/\d{1,18} (?:\[=|\xe2\x94\x81|- \d)|^ ?(?:- )?\d+m?s ")
+_KERAS_EPOCH = re.compile(r"\bEpoch (\d{1,9})/(\d+)\s*$")
+_KERAS_BAR = re.compile(
+    r"(?:(?P<n>\d+)/(?P<total>\d+) (?:\[=+\]|━+|(?=- \d))|^ ?(?=(?:- )?\d+m?s )) ?(?P<rest>.*)"
+)
 _KERAS_PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$)")
 
 
 def _read_keras(path: Path) -> list[Attempt]:
     """Keras: ``Epoch 1/10``, then a bar that ends ``1875/1875 [====] - 5s 2ms/step - loss: 0.4``, or the
     single line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``. The last full bar of an epoch tells its
-    values, unless it has an ETA, another number of batches or fewer metrics (an evaluation)."""
+    values, unless it has an ETA, another number of batches or fewer metrics (an evaluation). ``Epoch 1/1``
+    that comes again is the next epoch of a loop that fits one at a time."""
     log = Log(path, "keras-console", epoch=0, last=None)  # the last full bar: line, values, total
     log.axis, own = "epoch", log.state
     for line in log.lines(_KERAS_LINE):
@@ -232,7 +235,7 @@ def _read_keras(path: Path) -> list[Attempt]:
         if begun := _KERAS_EPOCH.search(line.text):
             if last:
                 log.add(last[0], own["epoch"], last[1])
-            own |= {"last": None, "epoch": int(begun[1])}
+            own |= {"last": None, "epoch": own["epoch"] + 1 if begun[2] == "1" else int(begun[1])}
         elif (bar := _KERAS_BAR.search(line.text)) and bar["n"] == bar["total"] and not line.unfinished:
             values = numbers(_KERAS_PAIR.findall(bar["rest"]))
             of_epoch = last is None or (last[2] == bar["total"] and last[1].keys() <= values.keys())
@@ -417,7 +420,8 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         OwnFormat("keras-console",
             MARKS=(
                 rb"\b(\d+)/\1 (?:\[=+\] |(?:\xe2\x94\x81)+ |- \d+m?s)[^\n]{0,300} - \w{0,40}loss: [-\dni]",
-                rb"Epoch \d+/\d+\r?\n ?- \d+m?s[^\n]{0,60} - \w{0,40}loss: [-\dni]",
+                rb"Epoch \d+/\d+\r?\n(?:Epoch [^\n]{1,300}\n){0,3}"  # `44s - loss: 2.5` of version 1
+                rb" ?(?:- )?\d+m?s[^\n]{0,60} - \w{0,40}loss: [-\dni]",
             ), read=_read_keras),
     )
 }

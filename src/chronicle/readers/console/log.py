@@ -24,8 +24,7 @@ from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.console import chunks, machine
 from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, split, time_in, words_start
-from chronicle.readers.console.pairs import scalar
-from chronicle.readers.console.text_tables import listed_settings
+from chronicle.readers.console.text_tables import listed_settings, scalar
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.read_on import opened
 from chronicle.readers.text import Head, clean, json_or_none
@@ -140,7 +139,7 @@ _DIGITS = re.compile(r"[0-9]+")
 _LINES_COMPARED = 64  # with a last line that has no end
 _STEPS_APART = 4  # records by which one rank may be ahead of another
 _SMALLEST_BATCH = 8  # lines that are worth reading together
-_ROWS_A_TRIAL = 3  # on average, at least, for the trials of a search to be attempts
+_ROWS_A_LAUNCH = 3  # on average, at least, where a heading alone tells one
 _BLOCK_LINES = 512  # searched together for the words of faults
 
 _WATCHING: ContextVar[list[Log] | None] = ContextVar("watching", default=None)
@@ -231,16 +230,15 @@ class Log:
 
     def chunks(self) -> Iterator[Chunk]:
         """The log in chunks. A last line without an end counts as whole if earlier lines have the same words,
-        and as many decimals where it ends with a number."""
+        and as many decimals where it ends with a number, or as many digits of one that rises and falls."""
         with opened(self.path, self._form) as source:
             source.restore(self)
             for chunk in chunks.chunks_from(source, self._next_number, CHUNK_BYTES):
                 lines = list(map(text_of, chunk.data.rsplit(b"\n", _LINES_COMPARED)[-_LINES_COMPARED:]))
                 if chunk.unfinished:
-                    words, n_decimals = _words_and_decimals(lines[-1])
-                    similar = [n for other, n in map(_words_and_decimals, self._last_lines) if other == words]
-                    is_whole = len(similar) > 1 and n_decimals >= 0 and {*similar} == {n_decimals}
-                    chunk = replace(chunk, unfinished=not is_whole)
+                    words, last = _words_and_last(lines[-1])
+                    similar = [n for other, n in map(_words_and_last, self._last_lines) if other == words]
+                    chunk = replace(chunk, unfinished=not _is_written_out(last, similar))
                 self._last_lines = lines
                 if chunk.n_cut:
                     what = "the line is longer than 1 MB; what follows its first MB was ignored"
@@ -394,13 +392,15 @@ class Log:
 
     def attempts(self) -> list[Attempt]:
         """An attempt for each launch: `log#1`, `log#2` where there are several, the last with the log's end.
-        The trials of a search that say no more than their results are the rows of a single attempt."""
-        spans = pairwise([*(first for first, _ in self._launches), len(self.rows)])
+        The trials of a search that say no more than their results are the rows of a single attempt, and so
+        are rows that nothing counts, each under the same headings."""
+        spans = [*pairwise([*(first for first, _ in self._launches), len(self.rows)])]
         parts = [self.rows.series(keep=True, span=span) for span in spans] if self._launches[1:] else []
         launches = [(part, facts) for part, (_, facts) in zip(parts, self._launches, strict=False) if part]
-        n_rows, of_search = len(self.rows), any("trial" in facts for _, facts in launches)
+        may_be_rows = self.axis == "row" or any("trial" in facts for _, facts in launches)
+        n_rows = sum(len({*self.rows.steps[first:last]}) for first, last in spans)
         whole = self.attempt()
-        if len(launches) < 2 or (of_search and n_rows < _ROWS_A_TRIAL * len(launches)):
+        if len(launches) < 2 or (may_be_rows and n_rows < _ROWS_A_LAUNCH * len(launches)):
             return [whole]
         early = replace(whole, faults=(), truncated=False)
         named = []
@@ -423,12 +423,19 @@ class Log:
         return Attempt(self.path.name, sources, series, facts, self.listed(), self.truncated, self.axis)
 
 
-def _words_and_decimals(text: str) -> tuple[str, int]:
-    """A line with its digits replaced, and with how many decimals it ends: 0 if it does not end with a
-    number, -1 if that is a whole number, which may go on."""
+def _words_and_last(text: str) -> tuple[str, tuple[bool, str]]:
+    """A line with its digits replaced, and the last digits of the number with which it ends ("" if it does
+    not end with one), and whether they are decimals."""
     last = _LAST_NUMBER.search(text)
-    n_decimals = len(last["digits"]) if last and last["point"] else -1 if last else 0
-    return _DIGITS.sub("0", text), n_decimals
+    return _DIGITS.sub("0", text), (bool(last["point"]), last["digits"]) if last else (False, "")
+
+
+def _is_written_out(last: tuple[bool, str], similar: Sequence[tuple[bool, str]]) -> bool:
+    """Whether digits at the end are not the beginning of more, given those of ``similar`` lines. A whole
+    number may get one more digit than all before it where they only grow."""
+    kinds = {(are_decimals, len(digits)) for are_decimals, digits in [*similar, last]}
+    moves = {b > a for (_, a), (_, b) in pairwise(similar) if a != b}
+    return len(similar) > 1 and len(kinds) == 1 and (last[0] or not last[1] or len(moves) > 1)
 
 
 def text_of(raw: bytes) -> str:

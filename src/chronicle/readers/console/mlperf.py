@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chronicle.model import Attempt, Role
-from chronicle.readers.columns import number
+from chronicle.readers.columns import number, numbers
 from chronicle.readers.console.log import Line, Log
-from chronicle.readers.console.pairs import numbers
 from chronicle.readers.text import clean
 
 NAME = "mlperf"

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,12 +22,12 @@ from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_s
 from chronicle.metrics.names import LOSSES, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import WRAPPED, number
-from chronicle.readers.hyperparameters import Scalar
 from chronicle.readers.step_axis import ITS_NUMBER, is_counter, step_rank
 
 _N_STEP_RANKS = 2 * len(STEP_NAMES)  # the ranks of `step_rank`; names that count within an epoch come after
 EPOCH_WORDS = ("epoch", "ep")
 PROGRESS = "progress"  # the name of "12/100" and of bars
+IMPROVED = "improved "  # begins the name of a loss that is told only when it is the best so far
 MEASURES = frozenset({Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE})
 _JUDGED = {*LOSSES} | MEASURES | {Role.GRAD_NORM, Role.LEARNING_RATE}
 # Words that make a counter's name one that does not count: "best step", "save every 100 steps".
@@ -205,6 +206,7 @@ def _of_levanter(match: re.Match[str]) -> str:
     return f"{phase}step {round(float(match['n']) * _THOUSANDS[match['unit']])} "
 
 
+_COUNT = r"(\d{1,9}(?:/\d{1,9})?)(?=[\s:,|\])])"
 # A text that such a line holds, a pattern, and what replaces its first match.
 # fmt: off
 _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new in (
@@ -259,6 +261,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # of a loss say how it went on, and those of a score, which only rise, would look like an improvement
     (" reached ", r"'?\b(\w{0,30}loss\w{0,30})'? reached (\S{1,30}) \(best .*", r"best \1: \2"),
     ("ew best score: ", r"\bMetric (\w{0,30}loss\w{0,30}) improved.* New best score: ", r"best \1: "),
+    # "Validation loss decreased (0.5 --> 0.4).  Saving model", "val loss improved from 0.5 to 0.4"
+    ("loss ", r"(?i)^[^\w\n]{0,8}((?:\w+ )?\w{0,30}loss) (?:has )?(?:decreased?|improved|reduced|dropped):? "
+     r"(?:\(?\S+ ?-{1,3}> ?|from \S+ to )(\d[\d.]*\d(?:e[-+]\d+)?)\b.*", rf"{IMPROVED}\1: \2"),
     (" reached ", r"'?\b[\w/.-]{1,60}'? reached \S{1,30} \(best .*", ""),
     (" was not in top ", r"'?\b[\w/.-]{1,60}'? was not in top \d.*", ""),
     # "Epoch 00027: reducing learning rate of group 0 to 5.0000e-04." of PyTorch
@@ -271,6 +276,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # "Epoch and iter 0 10 Loss 39.08"
     (" and ", r"^([A-Za-z]\w{0,20}) and ([A-Za-z]\w{0,20})[ :]{1,3}(\d{1,12})[ ,/]{1,2}(\d{1,12})(?=[\s,:])",
      r"\1 \3 \2 \4"),
+    # "Epoch12: loss 0.5", "[Step#100] loss 0.5", "Ep3/9 Iter20: loss 0.5"
+    ("", rf"(?i)^([^\w\n]{{0,8}}(?:\w+ )??)(ep(?:och)?|step|iter(?:ation)?|episode)[_#-]?{_COUNT}"
+     rf"(?:([\s,|]{{1,3}})(step|iter(?:ation)?|batch)[_#-]?{_COUNT})?", r"\1\2 \3\4\5 \6"),
     ("E", r"^E\s{0,3}(\d{1,9}/\d{1,9})(?=\s{0,2}[|:,-])", r"epoch \1"),  # "E  1/500 | Loss:4.23"
     # "loss 0.82/0.81": of the training and held out
     ("/", r"(?i)(?<!val )(?<!test )\b(loss|acc(?:uracy)?)([:= ]{1,3})(\d+\.\d+)\s?/\s?(\d+\.\d+)(?![\d/.])",
@@ -308,6 +316,10 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
 
 # A number without a blank before the next name: `tf=0.00lr=0.001`, `idx: 0loss: 0.693`.
 _GLUED = re.compile(r"(?<=[:=])(\s?[-+]?\d[\d.]{0,20})(?=[A-Za-z_]{2,40}(?:=|: )\s?[-+\dtnT])")
+# One of several numbered metrics of a line: `Stage 0 = 2.5, Stage 1 = 1.5`.
+_NUMBERED = re.compile(
+    r"(?<![\w.])(?!top \d+ )([A-Za-z]\w{0,30}) (\d{1,3})(?=(?: \w{1,30}){0,2} ?[:=] ?[-+]?[.\dni])"
+)
 # A number that has its cell to itself and a unit for a name: "| 12 ms | 5000 tok/s".
 _UNIT_ALONE = re.compile(
     rf"(?<=[|,;])(\s{{0,8}})({NUMBER})\s?(ms|(?:tok|tokens|samples|img|images)/s(?:ec)?)(?=\s{{0,8}}(?:[|,;]|$))"
@@ -331,52 +343,13 @@ def reworded(text: str) -> str:
     if "," in text and _DECIMAL_COMMA.search(text) and not re.search(r"\d\.\d", text):
         text = re.sub(r"(?<=\d),(?=\d)", ".", text)
     text = units_as_names(_GLUED.sub(r"\1 ", text))
+    numbered = Counter(name for name, _ in dict.fromkeys(_NUMBERED.findall(text)))
+    for name in [name for name, n in numbered.items() if n > 1 and not counts(Pair(name, 0.0))]:
+        text = re.sub(rf"(?<![\w.]){name} (?=\d{{1,3}}[ :=])", f"{name}_", text)
     for literal, pattern, new in _WORDINGS:
         if literal in text:
             text = pattern.sub(new, text, count=1)
     return text
-
-
-_TRUTHS = {"True": True, "False": False, "None": None}
-
-
-def comma_number(text: str) -> float | None:
-    """The number in a text, in which commas may separate thousands; None where it holds none."""
-    return number(text.replace(",", ""))
-
-
-def numbers(
-    cells: Iterable[tuple[str, str]], as_number: Callable[[str], float | None] = comma_number
-) -> dict[str, float]:
-    """The cells whose text is a number; the last of equal names stays."""
-    read = ((name.strip(), as_number(text)) for name, text in cells)
-    return {name: value for name, value in read if value is not None}
-
-
-def scalar(text: str) -> Scalar | None:
-    """The value of a setting: a number, a truth value, None or a text."""
-    text = text.strip()
-    value = number(text)
-    if value is None:
-        return _TRUTHS.get(text, text)
-    return int(value) if re.fullmatch(r"[+-]?\d{1,15}", text) else value
-
-
-_SETTING = re.compile(
-    r"""["']?\b([A-Za-z_][\w.-]{0,80})(?:\s?=\s?|["']\s?:\s?)"""
-    r"""("[^"]{0,300}"|'[^']{0,300}'|[^\s,;:()"'{}\[\]]{1,300}+(?!\())"""
-)
-
-
-def settings(text: str, *, anywhere: bool = False) -> dict[str, Scalar]:
-    """The arguments of a program in a line: ``lr=3e-4 data=c4``, ``Namespace(lr=0.1)`` or ``{'lr': 0.1}``. A
-    line that says anything else has none, unless they may stand ``anywhere`` in it."""
-    text = text[:_LONGEST_SETTINGS]
-    assigned = _SETTING.findall(text)
-    if len(assigned) < 2 or not (anywhere or not re.search(r"\w", _SETTING.sub("", text))):
-        return {}
-    read = ((name, scalar(value.strip("'\""))) for name, value in assigned)
-    return {name: value for name, value in read if value is not None}
 
 
 _NUMBER = (
@@ -412,7 +385,7 @@ _PARTS_OF_LOSS = re.compile(r"\b((?:[A-Za-z]+ )?[Ll]oss(?:es)?)\s?[:=]?\s?\{([^{
 # "{'loss': [0.5, 0.4, ...], ...}": a history, of which each line above told a value.
 _HISTORY = re.compile(r"""["']\w{1,60}["']: \[(?:[-+.\deEnaif]+, ){3}[^\]]*\]?""")
 _QUOTED_NAME = re.compile(r"""["']([A-Za-z_][\w ./-]{0,60})["']\s?:""")
-_LONGEST, _LONGEST_SETTINGS = 1000, 20_000  # characters of a line that are read
+_LONGEST = 1000  # characters of a line that are read
 _LONGEST_DENSE, _DENSE = 3500, 20  # of one that begins with at least so many pairs
 _A_PAIR = re.compile(r"[\w\])][:=]\s?(?:\w+\.\w+\()?[-+.\d]")
 _COPULA = {"is", "was", "are", "equals"}  # "loss is 2.5" names a loss, but `IS` alone the Inception Score

@@ -52,7 +52,7 @@ _OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other program
 # What a log of a training mentions, and hardly any log of another program that counts and measures.
 _OF_TRAININGS = re.compile(
     r"(?<![a-z])(?:(?:pre)?train|epoch|episod|generation|gen\b|population|fitness|reward|agent|optimi[sz]er|adam|sgd"
-    r"|neural|network|layer|likelihood|logprob|learning.rate|qubit|ansatz)",
+    r"|neural|network|layer|distil|teacher|likelihood|logprob|learning.rate|qubit|ansatz)",
     re.IGNORECASE,
 )
 
@@ -127,7 +127,8 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     for tried in (plan, without_bars) if without_bars.counters != keys else (plan,):
         if _have_growing_steps(records, Course(tried), mentions_training):
             return tried
-    if counters or len({record.epoch.value for record in records if record.epoch}) >= _FEWEST_POINTS:
+    named = [key for key in counters if f"{PROGRESS}/" not in key]  # bars may be those of evaluations
+    if named or len({record.epoch.value for record in records if record.epoch}) >= _FEWEST_POINTS:
         return Plan()
     n_results = sum(bool(_RESULT.match(record.sources[0].words)) for record in records)
     if n_results >= _FEWEST_LINES and 2 * n_results > len(records):

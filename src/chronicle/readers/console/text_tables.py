@@ -3,7 +3,8 @@
 epoch  train_loss  valid_loss  time        |           |    loss  ||    acc  |
 0      1.2005      1.1001      00:32       |     12/40 |  0.6931  ||  0.503  |
 
-`listed_settings` reads those of two columns, names and values, with which many logs begin.
+`listed_settings` reads those of two columns, names and values, with which many logs begin, and `settings` the
+arguments of a program in a line.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from chronicle.readers import hyperparameters
 from chronicle.readers.columns import number
 from chronicle.readers.console.pairs import Pair, counts, is_result, pairs
-from chronicle.readers.hyperparameters import scalar
+from chronicle.readers.hyperparameters import Scalar
 from chronicle.readers.step_axis import step_rank
 
 _BORDERS = re.compile(r"[|│┃║]")
@@ -304,7 +306,7 @@ def listed_settings(lines: Iterable[str]) -> dict[str, Any]:
         elif is_measured or re.search(r"\w", words):
             in_block = is_measured and len(names) == 1  # of measurements, each in a line of its own
             for name, text in run if len(run) >= _FEWEST_LISTED and not in_block else ():
-                value = scalar(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
+                value = hyperparameters.scalar(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
                 if value not in _NO_VALUES and settings.setdefault(name, value) != value:
                     again.add(name)
             run = []
@@ -337,3 +339,33 @@ def _without_brackets(words: str) -> str:
     while excess < 0 and _OPEN.match(words[:1]):
         words, excess = words[1:].lstrip(_FRAMES), excess + 1
     return words
+
+
+_LONGEST_LINE = 20_000  # characters of arguments that are read
+_TRUTHS = {"True": True, "False": False, "None": None}
+
+
+def scalar(text: str) -> Scalar | None:
+    """The value of a setting: a number, a truth value, None or a text."""
+    text = text.strip()
+    value = number(text)
+    if value is None:
+        return _TRUTHS.get(text, text)
+    return int(value) if re.fullmatch(r"[+-]?\d{1,15}", text) else value
+
+
+_SETTING = re.compile(
+    r"""["']?\b([A-Za-z_][\w.-]{0,80})(?:\s?=\s?|["']\s?:\s?)"""
+    r"""("[^"]{0,300}"|'[^']{0,300}'|[^\s,;:()"'{}\[\]]{1,300}+(?!\())"""
+)
+
+
+def settings(text: str, *, anywhere: bool = False) -> dict[str, Scalar]:
+    """The arguments of a program in a line: ``lr=3e-4 data=c4``, ``Namespace(lr=0.1)`` or ``{'lr': 0.1}``. A
+    line that says anything else has none, unless they may stand ``anywhere`` in it."""
+    text = text[:_LONGEST_LINE]
+    assigned = _SETTING.findall(text)
+    if len(assigned) < 2 or not (anywhere or not re.search(r"\w", _SETTING.sub("", text))):
+        return {}
+    read = ((name, scalar(value.strip("'\""))) for name, value in assigned)
+    return {name: value for name, value in read if value is not None}
