@@ -50,12 +50,14 @@ def median(values: NDArray[Any]) -> float:
     return float(row[half] if n % 2 else (row[half - 1] + row[half]) / 2)
 
 
-def first_showings(values: Floats) -> NDArray[np.intp] | None:
-    """The rows of what is shown again until it is measured anew every so many rows; None for other values."""
+def first_showings(values: Floats, *, in_bar: bool = False) -> NDArray[np.intp] | None:
+    """The rows of what is shown again until it is measured anew every so many rows; None for other values. A
+    bar is not redrawn at every count, and may end between two measurements."""
     firsts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     lengths = np.diff(firsts)
     usual = median(lengths) if len(lengths) >= _FEWEST_SHOWN else 0.0
-    return firsts if usual >= _FEWEST_SHOWN and np.mean(lengths == usual) >= _REGULAR_SHARE else None
+    is_usual = lengths >= _FEWEST_SHOWN if in_bar else lengths == usual
+    return firsts if usual >= _FEWEST_SHOWN and np.mean(is_usual) >= _REGULAR_SHARE else None
 
 
 def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:

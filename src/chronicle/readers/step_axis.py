@@ -330,7 +330,7 @@ def at_changes(columns: dict[str, tuple[array[float], array[int]]], names: Colle
     first showings. ``columns`` and ``names`` are as of `once_an_epoch`."""
     for name in names:
         values, rows = (np.array(cells) for cells in columns[name])
-        if (firsts := first_showings(values)) is not None:
+        if (firsts := first_showings(values, in_bar=True)) is not None:
             columns[name] = array("d", values[firsts]), array("i", rows[firsts].tolist())
 
 

@@ -376,6 +376,27 @@ def test_what_a_bar_shows_until_it_is_given_new_numbers_is_one_point_each(tmp_pa
     assert points(attempt, "loss") == [(n, 3 - n / 64) for n in range(8, 80, 8)]
 
 
+def test_what_bars_show_is_one_point_each_however_often_they_are_redrawn(tmp_path: Path) -> None:
+    """Every seventh count of three bars, which are given new numbers at every hundredth."""
+    shown = ((bar, n) for bar in range(3) for n in (*range(0, 250, 7), 250))
+    bars = (
+        f"{n // 2.5:3.0f}%|#  | {n}/250 [00:01<00:02, 60.00it/s, loss={3 - (100 * bar + n // 100) / 128:.4f}]"
+        for bar, n in shown
+    )
+    (attempt,) = attempts(tmp_path, "\r".join(bars) + "\n")
+    assert [value for _, value in points(attempt, "loss")] == [
+        3.0,
+        2.9922,
+        2.9844,
+        2.2188,
+        2.2109,
+        2.2031,
+        1.4375,
+        1.4297,
+        1.4219,
+    ]
+
+
 def test_a_bar_that_is_given_numbers_that_stay_is_a_course_of_them(tmp_path: Path) -> None:
     bars = (f"{n}/99 [00:01<00:09, 9.99it/s, loss={max(3 - n / 8, 2):.4f}]" for n in range(1, 60))
     (attempt,) = attempts(tmp_path, "\r".join(f"Epoch 1:  9%|9 | {bar}" for bar in bars) + "\n")

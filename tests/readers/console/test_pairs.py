@@ -68,6 +68,12 @@ LINES = {
     "Epoch[5] Batch [20-40]\tSpeed: 25.69 samples/sec\tRPNAcc=0.997": {
         "Epoch": 5, "Batch": 40, "Speed": 25.69, "RPNAcc": 0.997,
     },
+    "lr, 0.0005": {"lr": 0.0005},
+    "Train loss, 1.5e-3": {"Train loss": 0.0015},
+    "chair, 989": {},
+    "*** Eval: E 3 B 50 loss rc:0.25 rf:0.125 t:0.375  lr": {
+        "epoch": 3, "batch": 50, "loss rc": 0.25, "rf": 0.125, "t": 0.375,
+    },
     "epoch: 3, dataset: CVC-300, dice: 0.86": {"epoch": 3, "CVC-300/dice": 0.86},
     "sofa --> mAP : 0.75": {"sofa/mAP": 0.75},
     "Eval Epoch num 8 | val loss 0.5": {"Eval Epoch": 8, "val loss": 0.5},

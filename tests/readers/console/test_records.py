@@ -37,6 +37,12 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS, "accuracy": steps(*STEPS, first=0.5, by=0)},
         "step",
     ),
+    "a block under a counter with a colon, and a first one under none": (
+        "Epoch: init\nTrain loss: 9.0\nTest loss: 9.5\n"
+        + repeated("Step {i:5d} of 6:\nTrain loss: {loss}\nTest loss: 1.5\n"),
+        {"Train loss": LOSS, "Test loss": steps(*STEPS, first=1.5, by=0)},
+        "step",
+    ),
     "a block whose counter comes first, in lines with a clock": (
         repeated("2025-01-01 10:00:00: Epoch {i}\n2025-01-01 10:00:00: train_loss {loss}\n"),
         {"train_loss": LOSS},

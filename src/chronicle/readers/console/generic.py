@@ -28,6 +28,7 @@ from chronicle.readers.console.pairs import (
     axis_of,
     is_judged,
     is_known,
+    is_result,
     last_word,
 )
 from chronicle.readers.console.plan import plan_of, shapes_of
@@ -75,7 +76,7 @@ def read(path: Path) -> list[Attempt]:
         log.rows.roles |= {"learn": Role.SCORE, "test": Role.VALIDATION_SCORE}
     once_an_epoch(columns, [*filter(is_judged, columns)])
     if reader.course.counter == PROGRESS:
-        at_changes(columns, [*filter(is_judged, columns)])
+        at_changes(columns, [*filter(is_result, columns)])
     if last_word(reader.course.counter) in _GENERATIONS:  # whose best and mean individuals are the objective
         words = ((name, {*plain(name).split()} - {"score"}) for name in columns)
         fitness = [name for name, own in words if last_word(name) in _FITNESS or (own and own <= _FITNESS)]

@@ -340,16 +340,18 @@ class Gatherer:
 
     def _add_to_block(self, pair: Pair, source: Source, *, boxed: bool = False) -> Iterator[Record]:
         """Adds a pair to the block; the block before it, if this begins another one."""
-        if pair.name in self._block or (self._begins_another(pair) and not boxed):
+        if pair.name in self._block or (self._begins_another(pair, source.words) and not boxed):
             yield from self._end_block()
         self._block[pair.name] = pair, source
 
-    def _begins_another(self, pair: Pair) -> bool:
-        """Whether a counter begins a block, as it did when it was first seen: before any loss or score."""
+    def _begins_another(self, pair: Pair, text: str) -> bool:
+        """Whether a counter begins a block, as it did when it was first seen: before any loss or score, or
+        with a colon at the end of its line."""
         if not counts(pair):
             self._has_metric |= is_result(pair.name)
             return False
-        return self._begins_block.setdefault(last_word(pair.name), not self._has_metric)
+        begins = not self._has_metric or text.rstrip().endswith(":")
+        return self._begins_block.setdefault(last_word(pair.name), begins)
 
     def _end_block(self, *, of_log: bool = False) -> Iterator[Record]:
         if self._block:
