@@ -259,6 +259,37 @@ def test_an_objective_that_is_told_for_a_while_alone_is_none() -> None:
     assert rewards(range(0, 100, 30)) == {"Reward": "objective", "return": "score"}  # four times
 
 
+def test_the_total_reward_of_a_batch_is_judged_before_that_of_an_answer_shown_now_and_then() -> None:
+    of_batch = log("total_reward", "total_format_reward", "entropy", values=np.arange(200.0))
+    of_answer = log("reward", "format_reward", values=np.arange(20.0) % 2)
+    best = judged(assign(of_batch | of_answer).values())
+    assert best is not None and (best.metric, best.role) == ("total_reward", Role.OBJECTIVE)
+
+
+def test_what_is_called_t_is_the_loss_where_it_is_the_sum_of_a_loss_and_others() -> None:
+    of_loss, other = np.random.default_rng(1).random((2, 60))
+
+    def logged(**values: np.ndarray) -> dict[str, str]:
+        return roles({n: log(n, values=v)[n] for n, v in (("loss a", of_loss), *values.items())})
+
+    assert logged(b=other, t=of_loss + other) == {"loss a": "part-loss", "b": "part-loss", "t": "loss"}
+    assert logged(b=other, t=of_loss * other) == {"loss a": "loss", "b": "other", "t": "other"}
+    assert logged(b=other, c=of_loss**2, t=other + of_loss**2) == {
+        "loss a": "loss",
+        "b": "other",
+        "c": "other",
+        "t": "other",
+    }
+
+
+@pytest.mark.parametrize(("lowest", "role"), [(0.1, "loss"), (1.0, "objective")])
+def test_a_bare_score_that_is_told_only_where_it_is_lower_is_made_small(lowest: float, role: str) -> None:
+    values = np.array([9.0, 7.0, 6.5, 4.0, 8.5, 7.0, 5.0, 3.0, 2.0, 1.5, lowest * 4])
+    steps = np.array([0, 1, 5, 9, 0, 2, 3, 7, 8, 20, 30])
+    score = Series("score", Role.OTHER, steps, values, np.full(len(steps), np.nan))
+    assert roles({"score": score}) == {"score": role}
+
+
 def test_the_error_of_what_is_steered_is_no_loss() -> None:
     assert roles(log("angle", "error", values=(0.4, -0.3, 0.1))) == {"angle": "other", "error": "other"}
     assert roles(log("angle", "error"))["error"] == "loss"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.metrics import aliases
-from chronicle.metrics.arithmetic import any_numbers, are_counts, is_retold, parts_of, shares
+from chronicle.metrics.arithmetic import FEWEST_ROWS, any_numbers, are_counts, is_retold, parts_of, shares
 from chronicle.metrics.names import LOSSES, is_error, names_a_loss, plain, role_of, words_of
 from chronicle.model import Role, Series
 
@@ -19,6 +19,7 @@ Log = Mapping[str, Series]  # by name
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
 _MOST_ASKED = 16  # logs with the same names
 _MOST_NAMED = 4  # names that a reason lists
+_TOTALS = ("total", "sum")
 _PHASES = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
 _OF_PHASES = _PHASES[0] | _PHASES[1]
 
@@ -76,8 +77,10 @@ def by_values(series: Log) -> dict[str, ByValues]:
         if "total" in plain(total).split():  # of which a bare `loss` may be a part
             candidates |= {n: series[n] for n in totals if n != total and "total" not in plain(n).split()}
         if unnamed := role_of(total) is Role.OTHER:
-            candidates = {n: metric for n, metric in candidates.items() if names_a_loss(n)}
+            losses = {n: metric for n, metric in candidates.items() if names_a_loss(n)}
+            candidates = losses if len(losses) != 1 else candidates  # `t` of "loss rc:0.2 rf:0.3 t:0.5"
         weights = parts_of(series[total], candidates)
+        weights = weights if not unnamed or any(map(names_a_loss, weights)) else {}
         mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not (known or unnamed)
         why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
         role = Role.DATASET_LOSS if mean else Role.PART_LOSS
@@ -85,16 +88,22 @@ def by_values(series: Log) -> dict[str, ByValues]:
         fits = (n for n in weights if n in free and (role is Role.PART_LOSS or role_of(n) is Role.LOSS))
         decided |= dict.fromkeys(fits, ByValues(role, why))
         if unnamed:
-            named = (n for n in series if n not in decided and role_of(n) in (Role.LOSS, Role.PART_LOSS))
-            decided |= _bare_total(series[total], [*named], why if weights else "")
+            named = [n for n in series if n not in decided and role_of(n) in (Role.LOSS, Role.PART_LOSS)]
+            says_so = plain(total) in _TOTALS  # which `t`, a time perhaps, does not
+            decided |= _bare_total(series[total], named if says_so else [], why if weights else "")
     return decided
 
 
 def _made_small(series: Log) -> dict[str, ByValues]:
     """A fitness of which less is better, as a loss: the best of each generation lies below the mean, and
-    falls. One that is told at checkpoints alone may lag below a mean that rises, but rises with it."""
+    falls. One that is told at checkpoints alone may lag below a mean that rises, but rises with it. A bare
+    score that only falls while the steps grow, as no reward does by chance, is told where it is better."""
     words = {n: {*plain(n).split()} for n, m in series.items() if Role.OBJECTIVE in (m.role, role_of(n))}
     decided = dict[str, ByValues]()
+    for name in (n for n in series if plain(n) in aliases.BARE_SCORES):
+        moves = np.diff(series[name].values)[np.diff(series[name].steps) > 0]
+        if len(moves) >= FEWEST_ROWS and (moves < 0).all():
+            decided[name] = ByValues(Role.LOSS, "is made small: it falls from each row to the next")
     for name, best in series.items() if words else ():
         rest = {*plain(name).split()} ^ {"best"}
         for mean in (n for n, own in words.items() if "best" not in rest and own - {*aliases.MEANS} == rest):
@@ -140,4 +149,4 @@ def _undecided(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]
     totals = tuple(name for name in losses if not words_of(plain(name)))
     in_part = set(losses) - set(totals)
     unknown = [name for name, role in roles.items() if role is Role.OTHER or name in in_part]
-    return tuple(unknown), totals or tuple(name for name in unknown if plain(name) in ("total", "sum"))
+    return tuple(unknown), totals or tuple(name for name in unknown if plain(name) in (*_TOTALS, "t"))
