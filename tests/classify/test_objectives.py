@@ -215,13 +215,19 @@ def test_the_few_rows_of_another_launch_do_not_speak_for_a_run_that_learns_nothi
     assert (judged.verdict.value, judged.patterns) == ("unexpected", ())
 
 
-@pytest.mark.parametrize(("depth", "patterns"), [(4.0, ("spike-slow-recovery",)), (0.8, ())])
-def test_an_agent_that_forgets_and_learns_again_had_a_slump(depth: float, patterns: tuple[str, ...]) -> None:
-    """It stood below its first level for a fifth of the log; one that stays above it only varies."""
+@pytest.mark.parametrize(
+    ("depth", "around", "patterns"),
+    [(4.0, 0.0, ("spike-slow-recovery",)), (0.8, 0.0, ()), (4.0, 1000.0, ())],
+)
+def test_an_agent_that_forgets_and_learns_again_had_a_slump(
+    depth: float, around: float, patterns: tuple[str, ...]
+) -> None:
+    """It stood below its first level for a fifth of the log; one that stays above it only varies, and so does
+    one that moves by less than a hundredth."""
     steps = np.arange(480)
     level = np.clip(steps / 120, 0.0, 1.5) - depth * ((steps > 240) & (steps < 340))
     reward = level + np.random.default_rng(5).normal(0, 0.2, 480)
-    diagnosis = classify({"reward": reward})
+    diagnosis = classify({"reward": around + reward})
     assert [p for p in diagnosis.patterns if p == "spike-slow-recovery"] == [*patterns]
     assert diagnosis.verdict == ("worrying" if patterns else "good")
 

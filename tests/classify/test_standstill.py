@@ -203,6 +203,16 @@ def test_a_player_may_lose_ground_to_an_opponent_who_has_not_won(opponent: float
     assert ("divergence-no-spike" in both.patterns) == (verdict == "bad")
 
 
+@pytest.mark.parametrize("decimals", [12, 2], ids=["in full", "whose last losses are printed as zero"])
+def test_a_generator_rises_for_good_where_its_opponent_wins(decimals: int) -> None:
+    t, r = np.arange(400) / 400, np.random.default_rng(7)
+    noise = np.exp(0.03 * r.standard_normal((2, 400)))
+    generator = 0.7 * np.exp(3 * np.maximum(t - 0.2, 0)) * noise[0]
+    discriminator = 1.4 * np.exp(-12 * np.maximum(t - 0.2, 0)) * noise[1]
+    both = classify({"G Loss": generator, "D Loss": np.round(discriminator, decimals)})
+    assert both.verdict == "bad" and "divergence-no-spike" in both.patterns
+
+
 def test_a_spike_of_one_player_is_a_round_of_the_game() -> None:
     t, r = np.arange(400) / 400, np.random.default_rng(5)
     generator = 1.2 * np.exp(0.02 * r.standard_normal(400))

@@ -115,7 +115,9 @@ def part_of_game(view: View, finding: Finding) -> bool:
         return bool(others) and finding.pattern in COURSES
     ways = [moved_by(series, finding) for series in others]
     half = max((view.thresholds.midway * moved_by(series, finding) for series in mine), default=0.0)
-    lost = (way <= -CONVERGED_LOG and bool((s.values > 0).all()) for s, way in zip(others, ways, strict=True))
+    lost = (
+        way <= -CONVERGED_LOG and bool((s.values >= 0).all()) for s, way in zip(others, ways, strict=True)
+    )
     return bool(others) and not any(lost) and max(ways) < max(half, view.thresholds.bad_end)
 
 

@@ -16,7 +16,8 @@ divergence-no-spike (of an objective)
 spike-slow-recovery (of an objective)
     Sees: an agent that forgets what it could do, and learns it again.
     Rule: after it had risen the objective stands for an eighth of the log or longer below its first level, by
-    six errors and as far as it had risen, and ends nearer to its best level before than to its lowest.
+    six errors, by a hundredth of it and as far as it had risen, and ends nearer to its best level before than
+    to its lowest.
     Blind to: a slump that does not reach the first level, and shorter ones.
     False alarm: a task that was made harder for a while.
     Source: as above.
@@ -174,7 +175,8 @@ def slump(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding
     known, n = finite(series), measure.BLOCKS
     parts = np.array_split(direction(series) * known.values, n)
     steps, levels = np.array_split(known.steps, n), np.array([median(part) for part in parts])
-    low, least = int(np.argmin(levels)), FALL_FOR_ALARM_ERRORS * way.error
+    low = int(np.argmin(levels))
+    least = max(FALL_FOR_ALARM_ERRORS * way.error, measure.LEAST_RISE * abs(way.first))
     best = int(np.argmax(levels[: low + 1]))
     under = np.flatnonzero((levels < way.first - least) & (np.arange(n) > best))
     if low == best or len(known) < measure.OBJECTIVE_POINTS or len(under) < n // 8 or under[-1] == n - 1:
