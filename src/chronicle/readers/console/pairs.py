@@ -284,8 +284,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("/", r"(?i)(?<!val )(?<!test )\b(loss|acc(?:uracy)?)([:= ]{1,3})(\d+\.\d+)\s?/\s?(\d+\.\d+)(?![\d/.])",
      r"train_\1\2\3 val_\1\2\4"),
     (" loss rc:", r"\bE (\d{1,9}) B (\d{1,12}) (?=loss rc:)", r"epoch \1 batch \2 "),  # pixelNeRF
-    # "lr, 0.001"
-    (", ", rf"(?i)^((?:\w{{1,20}}[_ ])?(?:lr|loss|acc\w*|epoch|step|iter\w*)), (?={NUMBER}$)", r"\1: "),
+    (", ", rf"(?i)^((?:\w+[_ ])?(?:lr|loss|acc|epoch|step)), (?={NUMBER}$)", r"\1: "),  # "lr, 0.001"
     ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),  # Flax's language models
     # Optuna, without the best trial so far
     (" and parameters: {", r"\bfinished with value: (\S+) and parameters: (\{[^}]*\}).*", r"value: \1, \2"),
@@ -407,9 +406,8 @@ _STATEMENT = re.compile(r"(?i)(?:\s\s|[#,;] )return -?\d+(?!\.?\d)")  # of a pro
 
 def shortened(text: str) -> str:
     """As much of a line as is read: its beginning, and more where pair follows pair (verl)."""
-    if len(text) > _LONGEST and len(_A_PAIR.findall(text, 0, _LONGEST)) >= _DENSE:
-        return text[:_LONGEST_DENSE]
-    return text[:_LONGEST]
+    is_dense = len(text) > _LONGEST and len(_A_PAIR.findall(text, 0, _LONGEST)) >= _DENSE
+    return text[: _LONGEST_DENSE if is_dense else _LONGEST]
 
 
 def pairs(text: str) -> list[Pair]:
