@@ -64,13 +64,7 @@ def by_values(series: Log) -> dict[str, ByValues]:
     decided |= _made_small(series) | _negated(series)
     if not totals:
         return decided
-    with_phase = {f"{phase} {plain(bare)}" for bare in totals for phase in _OF_PHASES}
-    beside = (name for name in series if plain(name) in with_phase)
-    by_plain = {plain(name): name for name in sorted(beside, key=lambda n: len(series[n]))}
-    for bare in totals:
-        of_both = [next((n for p in ps if (n := by_plain.get(f"{p} {plain(bare)}"))), "") for ps in _PHASES]
-        if all(of_both) and is_retold(series[bare], [series[name] for name in of_both]):
-            decided[bare] = ByValues(Role.OTHER, f"tells again what {' and '.join(of_both)} tell")
+    decided |= _retold(series, totals)
     known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
     for total in totals:
         candidates = {n: metric for n, metric in (undecided | known).items() if n not in decided}
@@ -91,6 +85,19 @@ def by_values(series: Log) -> dict[str, ByValues]:
             named = [n for n in series if n not in decided and role_of(n) in (Role.LOSS, Role.PART_LOSS)]
             says_so = plain(total) in _TOTALS  # which `t`, a time perhaps, does not
             decided |= _bare_total(series[total], named if says_so else [], why if weights else "")
+    return decided
+
+
+def _retold(series: Log, totals: Sequence[str]) -> dict[str, ByValues]:
+    """Bare losses that tell again, in turn, those of the training and of the evaluation."""
+    with_phase = {f"{phase} {plain(bare)}" for bare in totals for phase in _OF_PHASES}
+    beside = (name for name in series if plain(name) in with_phase)
+    by_plain = {plain(name): name for name in sorted(beside, key=lambda n: len(series[n]))}
+    decided = dict[str, ByValues]()
+    for bare in totals:
+        of_both = [next((n for p in ps if (n := by_plain.get(f"{p} {plain(bare)}"))), "") for ps in _PHASES]
+        if all(of_both) and is_retold(series[bare], [series[name] for name in of_both]):
+            decided[bare] = ByValues(Role.OTHER, f"tells again what {' and '.join(of_both)} tell")
     return decided
 
 
