@@ -213,6 +213,16 @@ def test_a_generator_rises_for_good_where_its_opponent_wins(decimals: int) -> No
     assert both.verdict == "bad" and "divergence-no-spike" in both.patterns
 
 
+def test_a_player_who_begins_to_lose_less_than_its_opponent_has_not_lost() -> None:
+    """The discriminator begins far off, while the loss of the generator is next to nothing."""
+    t, r = np.arange(300) / 300, np.random.default_rng(9)
+    noise = np.exp(0.2 * r.standard_normal((2, 300)))
+    generator = np.where(t < 0.2, 0.003, 0.5) * noise[0]
+    discriminator = (np.where(t < 0.2, 26.0, 6.0 * np.exp(-2 * t))) * noise[1]
+    assert classify({"loss": generator}).verdict == "bad"
+    assert classify({"g_loss": generator, "d_loss": discriminator}).verdict == "good"
+
+
 def test_a_spike_of_one_player_is_a_round_of_the_game() -> None:
     t, r = np.arange(400) / 400, np.random.default_rng(5)
     generator = 1.2 * np.exp(0.02 * r.standard_normal(400))

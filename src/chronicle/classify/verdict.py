@@ -105,31 +105,34 @@ def above_first(view: View, finding: Finding) -> bool:
 
 def part_of_game(view: View, finding: Finding) -> bool:
     """Whether a finding only shows that the other one of two competing networks (GAN) learns. The course of
-    one player is none. Its rise counts only where the other one has lost (its loss is at a fifth or less), or
-    where the loss of the other one rises by half as much or more."""
+    one player is none. Its rise counts only where the other one has won (its loss is at a fifth or less, and
+    below this one), or where the loss of the other one rises by half as much or more."""
     attempts = view.named(finding.attempt)
     losses = [s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS)]
     mine = [s for s in losses if s.metric == finding.metric]
     others = [s for s in losses if mine and is_of_opponent(s.metric) != is_of_opponent(mine[0].metric)]
     if finding.pattern not in RISES:
         return bool(others) and finding.pattern in COURSES
-    ways = [moved_by(series, finding) for series in others]
-    half = max((view.thresholds.midway * moved_by(series, finding) for series in mine), default=0.0)
-    lost = (
-        way <= -CONVERGED_LOG and bool((s.values >= 0).all()) for s, way in zip(others, ways, strict=True)
-    )
-    return bool(others) and not any(lost) and max(ways) < max(half, view.thresholds.bad_end)
+    limits, moved = view.thresholds, [(s, *moved_by(s, finding)) for s in others]
+    my_way, my_level = next((moved_by(s, finding) for s in mine), (0.0, 0.0))
+    # printed with few decimals, the loss of who has won is zero
+    won = (way <= -CONVERGED_LOG and level < my_level and (s.values >= 0).all() for s, way, level in moved)
+    farthest = max((way for _, way, _ in moved), default=0.0)
+    return bool(others) and not any(won) and farthest < max(limits.midway * my_way, limits.bad_end)
 
 
-def moved_by(series: Series, finding: Finding) -> float:
-    """How far the magnitude of a series during a finding differs from that before it, in log units."""
+def moved_by(series: Series, finding: Finding) -> tuple[float, float]:
+    """How far the magnitude of a series during a finding differs from that before it, and its level then, in
+    log units."""
     ok = np.isfinite(series.values) & (series.values != 0)
     steps, size = series.steps[ok], np.log(np.abs(series.values[ok]))
     end = np.inf if finding.end_step is None else finding.end_step
     during = size[(steps >= finding.start_step) & (steps <= end)]
     before = size[steps < finding.start_step][-max(len(during), 8) :]
     during = during if finding.end_step is not None else during[len(during) // 2 :]
-    return median(during) - median(before) if len(during) and len(before) else 0.0
+    if not len(during) or not len(before):
+        return 0.0, 0.0
+    return median(during) - median(before), median(during)
 
 
 def is_live(view: View, finding: Finding) -> bool:
