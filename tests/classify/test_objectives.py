@@ -191,6 +191,18 @@ def test_wins_and_losses_have_no_median_that_could_rise() -> None:
     assert told(episode_reward=later_won) == ("good", ("noisy-healthy",))
 
 
+@pytest.mark.parametrize(
+    ("first", "verdict"), [(10_000, "bad"), (20_000, "worrying"), (40_000, "unexpected")]
+)
+def test_a_reward_that_is_told_from_the_second_evaluation_on_may_have_failed(
+    first: int, verdict: str
+) -> None:
+    """A trend that chance explains: only where much came before the log, it may have risen there."""
+    steps = first + 10_000 * np.arange(80)
+    reward = 8 * np.random.default_rng(0).standard_normal(80) + np.linspace(-620, -616, 80)
+    assert classify({"reward": (steps, reward)}).verdict == verdict
+
+
 def test_a_cost_that_is_the_same_in_a_few_rows_says_that_nothing_was_learned() -> None:
     """One episode that ended, and its return is told again and again."""
     assert told(ep_rew_mean=np.full(28, -3.2e6)) == ("bad", ("failed-run",))

@@ -80,7 +80,7 @@ from chronicle.classify.measure import FALL_FOR_ALARM_ERRORS, LOST_SHARE, Ascent
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, stands
 from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE, SLOW
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.aliases import SECOND_CHOICE
+from chronicle.metrics.aliases import SECOND_CHOICE, step_gap
 from chronicle.metrics.names import is_extreme, plain
 from chronicle.metrics.roles import SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
@@ -135,7 +135,9 @@ def _never_rose(attempt: AttemptView, series: Series, way: Ascent) -> Finding:
     """A failed run, or a plateau where the reward may be all there is: it began before the log did, is nearly
     always above nothing, or is that of a game which is won now and then."""
     v, began_before = finite(series).values, measure.begins_late(series.steps)
-    most = TREND_IN_DOUBT_ERRORS if began_before else measure.TREND_ERRORS
+    # an agent that acts at random for a while may be told of from the second evaluation on
+    unseen = measure.begins_late(series.steps, 2 * step_gap(series))
+    most = TREND_IN_DOUBT_ERRORS if unseen else measure.TREND_ERRORS
     won = 1 < len(np.unique(v)) <= measure.FEW_LEVELS and float(np.mean(v == v.max())) > measure.RARE_SHARE
     unsure = began_before or won or float(np.quantile(v, measure.RARE_SHARE)) > 0
     checks = [
