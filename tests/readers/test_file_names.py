@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.logs import points
 
 from chronicle.errors import UnknownFormat
 from chronicle.model import Role
@@ -284,3 +285,34 @@ def test_epochs_and_steps_before_a_loss_without_names(tmp_path: Path) -> None:
         series = only(written(tmp_path, "loss.csv", text))
         assert series["loss"] == ("loss", points)
         assert series["epoch"][1] == [(1000 * n, n) for n in range(1, 6)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "read_as"),
+    [
+        ("train_logs.txt", "4.5\n3.5\n3.75\n2.5\n", [(0, 4.5), (1, 3.5), (2, 3.75), (3, 2.5)]),
+        ("training_log_2.csv", "0.75\n0.5\n0.625\n0.25\n", [(0, 0.75), (1, 0.5), (2, 0.625), (3, 0.25)]),
+        ("train_history.txt", "1 900.5\n2 950.25\n3 700.5\n", [(1, 900.5), (2, 950.25), (3, 700.5)]),
+    ],
+)
+def test_the_numbers_of_a_log_of_a_training_are_its_loss(
+    name: str, text: str, read_as: list[tuple[int, float]], tmp_path: Path
+) -> None:
+    (attempt,) = read(written(tmp_path, name, text))
+    assert points(attempt) == {"train": read_as}
+    assert attempt.series["train"].role is Role.LOSS
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("train_logs.txt", "0.125\n0.5\n0.625\n0.75\n"),
+        ("train_logs.txt", "7\n5\n6\n2\n"),
+        ("data_log.txt", "4.5\n3.5\n3.75\n2.5\n"),
+        ("log.txt", "4.5\n3.5\n3.75\n2.5\n"),
+    ],
+    ids=["may be a score", "whole numbers", "of data", "of anything"],
+)
+def test_other_numbers_of_a_log_are_told_to_lack_a_name(name: str, text: str, tmp_path: Path) -> None:
+    with pytest.raises(UnknownFormat, match="holds numbers without names"):
+        read(written(tmp_path, name, text))

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from chronicle.errors import BadLog
-from chronicle.metrics.aliases import TIME_NAMES
-from chronicle.metrics.names import names_a_loss, role_of
+from chronicle.metrics.aliases import OF_TRAINING, TIME_NAMES
+from chronicle.metrics.names import names_a_loss, plain, role_of
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers import runs_in_table
@@ -38,6 +38,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _MONTH = re.compile(r"\d{4}-\d\d")
 # Columns whose texts say nothing of whether a table that counts is a log.
 _NAMES_AND_DATES = {*runs_in_table.RUN_NAMES, *runs_in_table.PHASE_NAMES, *TIME_NAMES}
+_LOGS = frozenset(("log", "logs", "history"))  # words of a file's name
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
 
@@ -80,10 +81,13 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     """Names of the columns of a table without a header, by the name of its file; [] where it tells none. One
     column is the loss, score or reward; before it or another known metric may stand what grows: steps, dates,
     or epochs and steps (d3rlpy). Only rewards may all be whole. Two columns of rewards are the best and the
-    mean of a population if the first is never less (NEAT-Python)."""
+    mean of a population if the first is never less (NEAT-Python). One of a `train_log` is its loss, unless it
+    rises between 0 and 1, as scores do."""
     width, role = len(rows[0]) if rows else 0, role_of(path.stem)
     named = role in runs_in_table.SCORES or (width > 1 and role is not Role.OTHER)
     metric = loss_of(path) or (path.stem if named else "")
+    of_log = not metric and _says_log_of_training(path.stem)
+    metric = "train" if of_log else metric
     if not metric or width not in (1, 2, 3):
         return []
     dated = width == 2 and iso_seconds([row[0] for row in rows]) is not None
@@ -98,12 +102,19 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     moves = ([after - before for before, after in pairwise(c)] for c in counters if _are_whole(c))
     growing = [all(move > 0 or (again and move == 0) for move in own) for own in moves]
     counted = dated or (all(growing) and len(growing) == len(counters))
-    may_be_metric = role is Role.OBJECTIVE or not _are_whole(values)
+    may_be_score = of_log and min(values) >= 0 and max(values) <= 1 and values[0] < values[-1]
+    may_be_metric = role is Role.OBJECTIVE or not (_are_whole(values) or may_be_score)
     known = may_be_metric and (width == 1 or (counted and len(cells) >= width))
     counter_names = ["datetime"] if dated else ["epoch", "step"][-width + 1 :]
     if width == 3 and counters[0][-1] > counters[1][-1]:
         counter_names.reverse()
     return [*counter_names[: width - 1], metric] if known else []
+
+
+def _says_log_of_training(name: str) -> bool:
+    """Whether the name of a file says that it is the log of a training, and nothing else: `train_logs_2`."""
+    words = {word for word in plain(name).split() if not word.isdigit()}
+    return bool(words & OF_TRAINING and words & _LOGS) and words <= OF_TRAINING | _LOGS
 
 
 def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:

@@ -160,6 +160,26 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS, "lr": steps(*STEPS, first=1.0, by=0)},
         "step",
     ),
+    "boxes of rich, with their step above them": (
+        repeated(
+            "ml_log:186 [INFO] \n\x1b[3m     Step {i}     \x1b[0m\n┏━━━━━━━┳━━━━━━━┓\n"
+            "┃ \x1b[1mMetric\x1b[0m ┃ Value ┃\n┡━━━━━━━╇━━━━━━━┩\n"
+            "│\x1b[36m epoch \x1b[0m│ {e}    │\n│ nll   │ {loss}  │\n│ lr    │ 0.5   │\n└───────┴───────┘\n"
+        ),
+        {
+            "epoch": [(step, (step + 1) // 2) for step in STEPS],
+            "nll": LOSS,
+            "lr": steps(*STEPS, first=0.5, by=0),
+        },
+        "step",
+    ),
+    "boxes with their step and groups within them": (
+        repeated(
+            "╔═══════╦══════╗\n║ step  ║ {i}  ║\n║ train/ ║      ║\n║ loss  ║ {loss} ║\n╚═══════╩══════╝\n"
+        ),
+        {"train/loss": LOSS},
+        "step",
+    ),
     "a table that is drawn again with a bar": (
         repeated(
             "  Epoch  box_loss\n  {i}/10  9.5: 50%|##  | 1/2 [0]\n  {i}/10  {loss}: 100%|####| 2/2 [0]\n"

@@ -38,6 +38,7 @@ _LONG_LINE_BYTES = 1000  # if they hold no line end, the program may never write
 
 _LINE_END = re.compile(rb"[\r\n]")
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_SIDE = re.compile(rb"\xe2(?:\x94[\x82\x83]|\x95\x91)")  # of a box: │, ┃ or ║
 _TYPED = re.compile(rb"(?:\^\[\[[A-D])+")  # keys that were pressed while a terminal showed the log
 _LINE = re.compile(rb"[^\r\n]+")
 _CURSOR_MOVE = re.compile(rb"\x1b\[\d*[ABEF](?=[^\r\n])")  # to another line, by several progress bars
@@ -123,12 +124,15 @@ def _utf8_blocks(source: Source, size: int) -> Iterator[bytes]:
 
 
 def plain(data: bytes) -> bytes:
-    """The text without colours, in which every line ends with ``\\n`` or a lone ``\\r``, and so does a record
-    of a program that writes no line ends. A line that was torn by zeros is empty."""
+    """The text without colours, with plain bars at the sides of boxes. Every line ends with ``\\n`` or a lone
+    ``\\r``, and so does a record of a program that writes no line ends. A line that was torn by zeros is
+    empty."""
     if b"\0\0" in data:
         data = _LINE.sub(lambda line: b"" if is_torn(line[0]) else line[0].strip(b"\0"), data)
     if b"\x1b" in data:
         data = _ESCAPE.sub(b"", _CURSOR_MOVE.sub(b"\r", data))
+    if b"\xe2\x94" in data or b"\xe2\x95" in data:
+        data = _SIDE.sub(b"|", data)
     if b"^[[" in data:
         data = _TYPED.sub(b"", data)
     if b"it/s" in data or b"s/it" in data:
@@ -232,7 +236,7 @@ def sample(head: Head) -> bytes:
 _DIGIT = re.compile(rb"\d")
 _NUMBER_AFTER_NAME = re.compile(rb"[a-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/\d")
 _BEGINS_LIKE_RECORD = re.compile(
-    rb"\W{0,24}\d|[-=#*_+|\s]{6,}$"
+    rb"\W{0,24}\d|[-=#*_+|\s]{6,}$|(?:\xe2[\x94\x95].){6,}$"
     rb"|[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut|resum(?:ed|ing)\b)"
     rb"|[^\w\n]{0,24}(?:ep(?:ochs?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
     rb"|\W{0,8}(?:test|val|eval|dev)[a-z]{0,7}(?: [a-z]{1,11})?:\s*$"
@@ -272,7 +276,7 @@ PREFIXES = (
     r"\((\w+(?:\([^()]*\))? pid=\d+(?:, ip=[\d.]+)?)\)",  # Ray
     rf"\[?{_LEVEL}\b(?:\|([A-Z]+=\d+(?:\|[A-Z]+=\d+)*)(?:\|[\w.-]+)?)?\]?"
     r"(?::\w[\w.]*(?=:[^\s\d]))?[:,]?(?: *[-|:](?= ))?",  # INFO:root:, of Python
-    rf"(?!(?i:{_COUNTERS}):)[\w.]+:(?:[\w<>]+:)?\d+ - ",  # loguru; but `step:12 - loss:2.5` is a record
+    rf"(?!(?i:{_COUNTERS}):)[\w.]+:(?:[\w<>]+:)?\d+ (?:- |(?=\[{_LEVEL}\]))",  # but `step:12 - loss:2.5`
     r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\]",  # glog, absl
     r"([\w.-]+(?::\d+)?)\s+[\w.]+:\d+\s+(?=(?:INFO|WARNING|ERROR|DEBUG)\b)",  # OLMo
     r"\([\w.]+:\d+\)(?= [A-Z]+: )",

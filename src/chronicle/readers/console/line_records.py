@@ -160,7 +160,7 @@ def is_resumed(line: str) -> bool:
 
 _PART = "part"  # the event of a line that is one pair of a block
 _BAR_PICTURE = re.compile(r"%\|[ \u2580-\u259f]*\|")  # differs in each line
-_RULE = re.compile(r"[-=#*_+|\s]{6,}")
+_RULE = re.compile(r"[-=#*_+|\s\u2500-\u257f]{6,}")
 _RULES_AND_BLANKS = " \t-=#*_+|>"
 BOX = re.compile(r"\|\s*([^|]{1,120}?)\s*\|\s*([^|]{0,60}?)\s*\|")
 _SUMMARY = re.compile(

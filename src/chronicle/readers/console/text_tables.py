@@ -21,7 +21,6 @@ from chronicle.readers.console.pairs import Pair, counts, is_result, pairs
 from chronicle.readers.hyperparameters import Scalar
 from chronicle.readers.step_axis import step_rank
 
-_BORDERS = re.compile(r"[|│┃║]")
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a progress bar behind the last cell of a row
 _CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # what a narrow terminal left of such a bar
 _HEADER = re.compile(r"(?i)[^\w\n]{0,24}(?:ep(?:ochs?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b")
@@ -138,7 +137,7 @@ class Table:
         names, words = self._header
         cells = _bordered(text) or text.split()
         if len(cells) < len(names):  # blanks separate cells within borders, too
-            cells = _BORDERS.sub(" ", text).split()
+            cells = text.replace("|", " ").split()
         cells = cells if len(cells) <= len(names) else _BLANK_BEFORE_UNIT.sub("", text).split()
         cells = cells[len(cells) > len(names) and cells[0] == "#" :]
         if self._header.words[-1:] and self._header.words[-1].lower() in _NOTES:
@@ -147,7 +146,7 @@ class Table:
             cells = cells[1:]  # the index that pandas prints before each row, which begins with a count
         if names == _OF_DEEPXDE and len(cells) > len(names):
             self._header = Header(_names_of_deepxde(cells))
-        elif len(cells) == len(words) and not _BORDERS.search(text):
+        elif len(cells) == len(words) and "|" not in text:
             self._header = Header(words, words)
         return cells
 
@@ -173,7 +172,7 @@ class Table:
 
 def _bordered(text: str) -> list[str]:
     """The cells of a line between borders; [] where it has none."""
-    return [cell.strip() for cell in _BORDERS.split(text.strip("|│┃║ "))] if _BORDERS.search(text) else []
+    return [cell.strip() for cell in text.strip("| ").split("|")] if "|" in text else []
 
 
 def header(text: str) -> tuple[str, ...]:
@@ -275,11 +274,11 @@ class Groups(NamedTuple):
 
 _LISTED = re.compile(
     r"""["']?(?!nohup:|self\.|SLURM_)(?P<name>[A-Za-z_][\w./-]{0,60}(?:\ [\w./-]{1,30}){0,4}?)["']?
-    (?: \s*(?:[:=]|=>|[|│┃║]|\ \.{3,})\s* | (?P<gap>\s{2,}) )
+    (?: \s*(?:[:=]|=>|\||\ \.{3,})\s* | (?P<gap>\s{2,}) )
     ["']?(?P<value>(?![A-Za-z_][\w.]*\()[^\s|"'<:=\[{][^|]*?)?["']?""",
     re.VERBOSE,
 )  # a value that calls a function is a line of source code
-_FRAMES, _SIDES = " \t|│┃║,;•*>-", ("|", "│", "┃", "║")
+_FRAMES = " \t|,;•*>-"
 _OPEN, _CLOSED = re.compile(r"[(\[{]"), re.compile(r"[)\]}]")
 _NEXT_SETTING = re.compile(r",\s+(?=[A-Za-z_][\w. -]{0,40}?\s*[:=])")
 _HEADED = re.compile(r"[\w.]+(?:\s?=\s?|:\s)\S+")  # the setting in `Overriding: seed = 7`
@@ -298,7 +297,7 @@ def listed_settings(lines: Iterable[str]) -> dict[str, Any]:
     for line in (*islice(lines, _MOST_LISTED), "the end"):
         text = line[:_LONGEST].strip()
         words = _without_brackets(text.strip(_FRAMES))
-        listed = _listed(words, framed=text.startswith(_SIDES))
+        listed = _listed(words, framed=text.startswith("|"))
         names = [pair.name for pair in pairs(words)]
         is_measured = any(map(is_result, names))
         if listed is not None and not is_measured:
