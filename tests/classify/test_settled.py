@@ -120,6 +120,26 @@ def test_a_mean_since_the_start_may_be_told_after_the_first_step() -> None:
     np.testing.assert_allclose(seen, [40.0, *between], rtol=0.1)
 
 
+@pytest.mark.parametrize(
+    ("name", "patterns"), [("avg_reward", {"noisy-healthy"}), ("reward", {"divergence-no-spike"})]
+)
+def test_of_a_mean_reward_since_the_start_what_was_added_between_rows(name: str, patterns: set[str]) -> None:
+    """The first answers were better by chance, which their mean forgets slowly."""
+    r, steps = np.random.default_rng(4), np.arange(200)
+    rewards = 1.0 + 0.002 * np.maximum(steps - 100, 0) + 0.1 * r.standard_normal(200)
+    rewards[:8] += 0.3
+    means = rewards.cumsum() / (steps + 1)
+    assert {*classify({name: (steps, means)}).patterns} == patterns
+
+
+def test_a_mean_of_the_last_rewards_is_left_as_it_is() -> None:
+    rewards = np.random.default_rng(5).standard_normal(400)
+    last = np.array([rewards[max(0, i - 50) : i + 1].mean() for i in range(400)])
+    mean = series(last, np.arange(400), Role.OBJECTIVE)
+    seen = settled({"ep_rew_mean": Series("ep_rew_mean", mean.role, mean.steps, mean.values, mean.times)})
+    assert seen["ep_rew_mean"].values.tolist() == last.tolist()
+
+
 def test_a_mean_speed_of_few_rows_that_evaluations_hold_up_is_no_drop() -> None:
     """Every 100 steps an evaluation takes as long as 30 steps, and its row repeats the step. The first step
     is slower than others."""

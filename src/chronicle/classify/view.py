@@ -20,7 +20,7 @@ from chronicle.classify.course import Contest, compete, retest_rises
 from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
-from chronicle.metrics.aliases import OF_TRAINING
+from chronicle.metrics.aliases import MEANS, OF_TRAINING
 from chronicle.metrics.arithmetic import first_showings
 from chronicle.metrics.names import LOSSES, plain
 from chronicle.metrics.roles import MIN_POINTS, SCORES, judged, judged_loss
@@ -240,10 +240,22 @@ def settled(series: Mapping[str, Series]) -> dict[str, Series]:
     evaluations that are logged until the next one only the first."""
     epoch = max((s for s in series.values() if s.role is Role.EPOCH), key=len, default=None)
     steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _FEWEST_TEETH}.values()
-    return {m: _settled(s, epoch, steps) if s.role in _MEASURED else s for m, s in series.items()}
+    return {m: _settled(s, epoch, steps) if _is_measured(s) else s for m, s in series.items()}
+
+
+def _is_measured(series: Series) -> bool:
+    """Whether a series may be a running mean, which an objective says by its name."""
+    is_mean = series.role is Role.OBJECTIVE and not {*MEANS}.isdisjoint(plain(series.metric).split())
+    return series.role in _MEASURED or is_mean
 
 
 def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Series:
+    if series.role is Role.OBJECTIVE:
+        between = _between_rows(finite(series))
+        early, late = (median(moves) for moves in np.array_split(np.abs(np.diff(between.values)), 2))
+        # what was measured differs alike throughout, which it does not where a mean is of the last hundred
+        is_alike = early <= _AS_UNLIKE * late and late <= _AS_UNLIKE * early
+        return between if is_alike and len(between) == len(series) else series
     series = _without_test(series)
     for begins in _begins(series, epoch, own_steps):
         lengths = np.diff(np.append(begins, len(series)))
@@ -265,7 +277,8 @@ def _without_test(series: Series) -> Series:
 
 @np.errstate(divide="ignore", invalid="ignore")  # a mean of zero has no inverse
 def _between_rows(speed: Series) -> Series:
-    """The speed between rows, if the log shows the mean since its start, in which a pause is hardly seen."""
+    """The speed between rows, if the log shows the mean since its start, in which a pause is hardly seen; and
+    so the reward of the last episodes, not that of all."""
     if len(speed) < _MEAN_SAMPLES:
         return speed
     speed = speed.pick(np.append(np.diff(speed.steps) != 0, True))  # the row of an evaluation repeats a step
