@@ -466,6 +466,19 @@ def test_a_launch_that_stopped_after_its_first_row() -> None:
     assert names(stitch(each_twice)) == ["f#1", "f#2"]
 
 
+@pytest.mark.parametrize(
+    ("pause_s", "attempts"), [(20.0, ["f#1", "f#2", "f#3"]), (0.5, ["f#1", "f#2"]), (2.0, ["f#1", "f#2"])]
+)
+def test_a_launch_after_one_row_takes_less_time_than_an_epoch_but_not_none(
+    pause_s: float, attempts: list[str]
+) -> None:
+    """A start of 20 seconds where epochs take 30; processes that print the same step do so at once."""
+    whole = one_file(range(1), range(8), range(8), start=0.0)
+    loss = whole.series["loss"]
+    loss.times[:] = np.cumsum([0.0, pause_s, *([30.0] * 15)])
+    assert names(stitch(whole)) == attempts
+
+
 def test_a_restart_from_a_checkpoint_whose_loss_is_nearly_the_same() -> None:
     """Two launches from one checkpoint give losses that differ in the sixth digit: they are trained twice."""
     whole = one_file(range(0, 7600, 20), range(7520, 7580, 20), range(7520, 7780, 20))

@@ -184,12 +184,13 @@ def attempt_starts(series: Series) -> list[int]:
 
 def _begins_again(series: Series) -> Index:
     """Rows whose step is lower than the row before, and in a log that has such rows also those that repeat
-    its first step, after a launch of one row. If others repeat as well, or no time passes, it is one step."""
+    its first step, after a launch of one row. If others repeat as well, or at once, it is one step."""
     steps, times = series.steps, series.times
     down, repeats = steps_back(steps), np.flatnonzero(steps[1:] == steps[:-1]) + 1
     if not 0 < len(repeats) <= len(down) or (steps[repeats] != steps[0]).any():
         return down
-    at_once = times[repeats] - times[repeats - 1] < median(np.diff(times))  # false where a time is unknown
+    pauses = times[repeats] - times[repeats - 1]
+    at_once = _FAR_ABOVE * pauses < median(np.diff(times))  # false where a time is unknown
     return down if at_once.any() else np.union1d(down, repeats)
 
 
