@@ -167,7 +167,9 @@ _BROKEN = (
 _EVALUATIONS = ("timesteps", "results", "ep_lengths", "successes")  # of stable-baselines3
 _INSTEAD = "numpy.savez('log.npz', step=steps, loss=losses) writes what is read"
 _OBJECTS = f"holds Python objects, which may run any code and are not opened. Remedy: {_INSTEAD}"
-_NO_METRIC = f"holds no array that is named after a metric. Remedy: {_INSTEAD}"
+_NO_METRIC = (
+    f"holds no column of {MIN_CELLS} numbers or more that is named after a metric. Remedy: {_INSTEAD}"
+)
 
 
 @dataclass(frozen=True)
