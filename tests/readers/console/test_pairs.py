@@ -181,6 +181,16 @@ LINES = {
     },
     "7/1 [==--] loss: -3.5E-02 / score: +0.25(-0/+0/+0)": {"progress": 7, "loss": -0.035, "score": 0.25},
     "epoch 7 acc 0.75(±0.02) loss 0.5(+1.5 %)": {"epoch": 7, "acc": 0.75, "loss": 0.5},
+    "step 7 loss 0.5(avg 0.625) acc 0.25(best: 0.75)": {
+        "step": 7, "loss": 0.5, "avg": 0.625, "acc": 0.25, "best": 0.75,
+    },
+    "Epoch 7/9 | Train: loss=0.5 acc=0.75 | Val: loss=1.0 acc=0.25": {
+        "Epoch": 7, "loss": 0.5, "acc": 0.75, "val/loss": 1, "val/acc": 0.25,
+    },
+    "[Epoch 7] Train loss: 0.5, f1: 0.75, Test loss: 1.0, f1: 0.25": {
+        "Epoch": 7, "Train loss": 0.5, "f1": 0.75, "Test loss": 1, "test/f1": 0.25,
+    },
+    "epoch 7 train: epoch 7 loss 0.5; test: epoch 7": {"epoch": 7, "loss": 0.5},
     "import numpy as np": {},
     "numpy==1.26.4": {},
     "for i in range(100): print(i)": {},

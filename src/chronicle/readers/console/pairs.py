@@ -361,7 +361,8 @@ _UNIT = (
     r"%|ms|us|µs|s|sec|secs|min|h|it/s|s/it|[kMG]?(?:i?B|tok|tokens)(?:/s(?:ec)?)?|samples/s(?:ec)?|x"
     r"|st|nd|rd|th|f0"  # the last is Julia's: 0.5f0
 )
-_SPREAD = r"\([-+±/\d.,%\ ]{1,40}\)"  # or a change, right behind a number
+# A spread, a change or a mean, right behind a number: `0.5(±0.1)`, `0.5(avg 0.4)`.
+_SPREAD = r"\((?:(?:avg|mean|best|min|max|ema|std)[:=\ ]{1,2})?[-+±/\d.,%\ ]{1,40}[,)]"
 _NOTE = r"\([\w/%. -]{1,30}\)"
 _LETTERS = r"[A-Za-z_](?:[\w./@-]|'s\b|\+(?=[A-Za-z])|\^(?=\d)){0,60}+(?<=\w)"
 _WORD = rf"(?:top[ -]\d{{1,3}}(?=[ ][A-Za-z])|{_LETTERS}(?:{_NOTE})?|{_NOTE})"
@@ -390,6 +391,7 @@ _QUOTED_NAME = re.compile(r"""["']([A-Za-z_][\w ./-]{0,60})["']\s?:""")
 _LONGEST = 1000  # characters of a line that are read
 _LONGEST_DENSE, _DENSE = 3500, 20  # of one that begins with at least so many pairs
 _A_PAIR = re.compile(r"[\w\])][:=]\s?(?:\w+\.\w+\()?[-+.\d]")
+_PHASE = re.compile(r"(?i)(?<![\w/])(train(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?|test|dev)(?![\w/])")
 _COPULA = {"is", "was", "are", "equals"}  # "loss is 2.5" names a loss, but `IS` alone the Inception Score
 _HEADING = re.compile(r"(?i)\b(?:metrics|results|stats) (?=[A-Za-z])")  # of the names in a line
 # A number behind one of these words belongs to no name.
@@ -426,6 +428,7 @@ def pairs(text: str) -> list[Pair]:
         in_line.append(Pair(PROGRESS, float(list_number[1])))
     unit_start = -1  # where the word after a number without a name begins: that is the unit of the number
     score_end = -1  # where a score ends: "acc: 98.5% (197/200)" tells it again
+    ends = dict[str, int]()  # where each name first stood
     for match in _PAIR.finditer(text):
         words, value = match["name"] or "", number(match["value"].replace(",", ""))
         if words.rpartition(" ")[2].lower() in _NO_MEASURE:
@@ -439,10 +442,19 @@ def pairs(text: str) -> list[Pair]:
                 name = f"{name} time"  # `Step: 83ms`, which counts nothing; `total: 54.5ms`, which is no loss
             if name or match[0][0] != "(" or text[score_end : match.start()].strip() or score_end < 0:
                 unit = _THOUSANDS[match["unit"]] if match["unit"] else 0
+                name = _of_phase(name, text[ends[name] : match.start("value")]) if name in ends else name
+                ends.setdefault(name, match.end())
                 in_line.append(Pair(name or PROGRESS, value * (unit or 1), int(match["of"] or 0), unit))
             score_end = match.end() if role_of(name) in MEASURES else -1
     is_lone = len(in_line) == 1  # "[3] Training begins" is an item of a list
     return [] if is_lone and (list_number or _STATEMENT.search(text)) else in_line
+
+
+def _of_phase(name: str, since: str) -> str:
+    """A name that stood in the line before, with the phase that is named ``since``: it is told of both, as in
+    `Train: loss=0.5, acc=0.7; Val: loss=0.6, acc=0.6`."""
+    phases = _PHASE.findall(since) if name and rank_of_name(name) is None and not names_epoch(name) else []
+    return f"{phases[-1].lower()}/{name}" if phases else name
 
 
 @lru_cache(maxsize=4096)
