@@ -435,7 +435,7 @@ Iteration: other, Best Cost: loss
 best_cost: other, accuracy: score
 best_cost: other, reward: objective
 time_cost: other, data_cost: other
-tr_ls: loss, val_ls: validation-loss
+tr_ls: loss, vl_ls: validation-loss
 FID: score, IS: score, R^2: score
 train_mse_scaled: loss, val_mae: other
 log_likelihood: score, neg_log_likelihood: loss
@@ -666,6 +666,8 @@ def test_the_bound_of_a_log_of_probabilities_is_a_loss_where_it_begins_above_zer
     held_out = roles(log("elbo", "val_elbo", values=(90.0, 50.0, 40.0)))
     assert held_out == {"elbo": "loss", "val_elbo": "validation-loss"}
     assert roles(log("loss", "elbo", values=(90.0, 50.0, 40.0))) == {"loss": "loss", "elbo": "score"}
+    beside = log("elbo", "kl", "rec", values=(-90.0, -50.0, -40.0))
+    assert roles(beside) == {"elbo": "score", "kl": "other", "rec": "other"}
     up = assign(rises)["train_elbo"]
     assert judged([up], fewest=3) is up and direction(up) == 1
 

@@ -81,7 +81,8 @@ SPELLED = {
     r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v|p|batch|avg|total|running)"
     r"(?=(loss|acc|err|ppl)(?![a-z]))": r"\1",
     r"(?<=loss)(?=\d)|(?<=acc)(?=\d)|(?<=ing|ion|val|est) phase\b": "",
-    r"(?<![a-z])(trn?|train|vl|va|val|valid|te|ts|test)[ _/]ls(?![a-z])": r"\1 loss",
+    r"(?<![a-z])(?:trn?|train)[ _/]ls(?![a-z])": "train loss",
+    r"(?<![a-z])(?:vl|va|val|valid|te|ts|test)[ _/]ls(?![a-z])": "validation loss",
     r"(?<![a-z])r(?:\^2|²)(?!\d)": "r2",
     r"(?<![a-z])(err|loss)(?=[gd](?![a-z]))": r"\1",
     r"(?<![a-z])([gd])(?=loss(?![a-z]))": r"\1",

@@ -12,7 +12,7 @@ import numpy as np
 
 from chronicle.metrics import aliases
 from chronicle.metrics.arithmetic import FEWEST_ROWS, any_numbers, are_counts, is_retold, parts_of, shares
-from chronicle.metrics.names import LOSSES, is_error, names_a_loss, plain, role_of, words_of
+from chronicle.metrics.names import LOSSES, is_bound, is_error, names_a_loss, plain, role_of, words_of
 from chronicle.model import Role, Series
 
 Log = Mapping[str, Series]  # by name
@@ -129,9 +129,9 @@ def _negated(series: Log) -> dict[str, ByValues]:
     decided = dict[str, ByValues]()
     for name, metric in series.items():
         negated = {Role.SCORE: Role.LOSS, Role.VALIDATION_SCORE: Role.VALIDATION_LOSS}.get(role_of(name))
-        is_bound = negated is not None and aliases.A_BOUND in plain(name).split()
-        if is_bound or plain(name) in aliases.LOG_PROBABILITIES:
-            values = metric.values[:1] if is_bound else metric.values
+        of_bound = negated is not None and is_bound(name)
+        if of_bound or plain(name) in aliases.LOG_PROBABILITIES:
+            values = metric.values[:1] if of_bound else metric.values
             if (values >= 0).all():
                 decided[name] = ByValues(negated or Role.LOSS, "is told with its sign changed")
     most = max((len(series[name]) for name in decided), default=0)

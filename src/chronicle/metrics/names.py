@@ -85,6 +85,11 @@ def is_error(name: str) -> bool:
     return re.search(aliases.AN_ERROR, plain(name)) is not None
 
 
+def is_bound(name: str) -> bool:
+    """Whether the name is that of a bound of the log of a probability."""
+    return aliases.A_BOUND in plain(name).split()
+
+
 def is_cost(name: str) -> bool:
     """Whether the name is that of what an optimisation makes small, where nothing else is judged."""
     return re.search(aliases.A_COST, plain(name)) is not None

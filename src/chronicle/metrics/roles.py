@@ -177,7 +177,7 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     of_an_agent = [name for name in parts if aliases.OF_PPO & set(words_of(plain(name)))]
     if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()) and (len(parts) > 1 or not of_an_agent):
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
-    if not set(LOSSES) & set(roles.values()):
+    if not set(LOSSES) & set(roles.values()) and not any(map(names.is_bound, roles)):
         roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err", "energy")}
         if not {*_JUDGED} & set(roles.values()):
             roles |= dict.fromkeys(filter(names.is_cost, others), Role.LOSS)

@@ -32,6 +32,16 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS, "accuracy": steps(*STEPS, first=0.5, by=0)},
         "step",
     ),
+    "a bound of the log of a probability": (
+        repeated("[iteration {i:04d}] ELBO: {loss}\n"),
+        {"ELBO": LOSS},
+        "step",
+    ),
+    "losses of the training and the validation in a line": (
+        repeated("Epoch {i} | train: loss {loss} | valid: loss {loss}\n"),
+        {"loss": LOSS, "valid/loss": LOSS},
+        "epoch",
+    ),
     "the rounds of Flower's server": (
         repeated("INFO :  [ROUND {i}]\nINFO :  fit progress: ({i}, {loss}, {{'accuracy': 0.5}}, 9.5)\n"),
         {"loss": LOSS, "accuracy": steps(*STEPS, first=0.5, by=0)},

@@ -19,7 +19,7 @@ from operator import itemgetter
 import numpy as np
 
 from chronicle.metrics.aliases import in_english
-from chronicle.metrics.names import LOSSES, plain, role_of
+from chronicle.metrics.names import LOSSES, is_bound, plain, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Role
 from chronicle.readers.console import pairs
@@ -305,7 +305,7 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
         in_epoch |= record.epoch is not None  # perhaps in a line above
         if step is None:
             continue
-        losses = (name for name in record.shape if "loss" in name.lower() or role_of(name) in LOSSES)
+        losses = (n for n in record.shape if "loss" in n.lower() or role_of(n) in LOSSES or is_bound(n))
         has_loss = any(pairs.last_word(name) not in _OF_SOLVERS for name in losses)
         if record.is_training and (mentions_training or has_loss or record.epoch):
             alike: tuple[object, ...] = record.shape, record.evaluation
