@@ -17,7 +17,7 @@ from tests.logs import attempt_of, points, points_of
 from tests.readers.writers import csv_log, json_log, trainer_log
 from tests.work import n_calls
 
-from chronicle.errors import BadLog, LogError
+from chronicle.errors import BadLog, LogError, UnknownFormat
 from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, LAUNCH_NAMES, STEP_NAMES, TIME_NAMES
 from chronicle.model import Attempt, Role
 from chronicle.readers import read
@@ -678,6 +678,38 @@ GRID = """
 |   3   | **2**  |
 +-------+--------+
 """
+
+
+FOLDS = 'Fold,Train Loss\n1,"[2.5, 1.25, nan, 0.5]"\n2,"[3.5, 1.5, 0.75]"\n'
+LISTS = {
+    "folds, as pandas writes them": (FOLDS, {"Fold 1": ["Train Loss"], "Fold 2": ["Train Loss"]}, False),
+    "the last one cut": (FOLDS + '3,"[2.5, 1.5', {"Fold 1": ["Train Loss"], "Fold 2": ["Train Loss"]}, True),
+    "settings that come again, behind an index": (
+        ",lr,loss,acc\n0,0.1,[2.5 1.25 0.5 0.25],[0.1 0.2 0.3 0.4]\n1,0.1,[2.5 1.5 1.0],[0.1 0.2 0.3]\n",
+        {"1": ["loss", "acc"], "2": ["loss", "acc"]},
+        False,
+    ),
+    "a single training": ('model\tlosses\nmlp\t"[2.5, 1.25, 1, 0.5]"\n', {None: ["losses"]}, False),
+}
+
+
+@pytest.mark.parametrize("table", LISTS)
+def test_a_list_in_a_cell_is_the_course_of_a_training(table: str, tmp_path: Path) -> None:
+    text, names, is_cut = LISTS[table]
+    (tmp_path / "results.csv").write_text(text)
+    attempts = read(tmp_path / "results.csv")
+    assert {attempt.facts.get("run"): [*attempt.series] for attempt in attempts} == names
+    assert attempts[0].truncated == is_cut
+    series = next(iter(attempts[0].series.values()))
+    assert (series.steps.tolist(), series.values[:2].tolist()) == ([0, 1, 2, 3], [2.5, 1.25])
+
+
+def test_lists_of_other_things_are_no_training(tmp_path: Path) -> None:
+    table = 'epoch,loss,losses of heads\n1,2.5,"[1.5, 0.5, 0.5]"\n2,1.25,"[0.5, 0.5, 0.25]"\n'
+    assert points(attempt_of(tmp_path, table, "heads.csv")) == {"loss": [(1, 2.5), (2, 1.25)]}
+    (tmp_path / "texts.csv").write_text('text,embedding\nhello,"[0.5, 0.25, 0.125, 0.75]"\n')
+    with pytest.raises(UnknownFormat):
+        read(tmp_path / "texts.csv")
 
 
 def test_a_grid_of_restructured_text(tmp_path: Path) -> None:

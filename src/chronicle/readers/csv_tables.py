@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import compress, pairwise
+from itertools import compress, pairwise, zip_longest
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,7 +32,7 @@ from chronicle.readers.hyperparameters import named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat
 from chronicle.readers.runs_in_table import attempts_of, loss_of, may_change_settings, runs_of
 from chronicle.readers.step_axis import Column, column_key, counts_steps
-from chronicle.readers.text import Head, clean, json_or_none
+from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _MONTH = re.compile(r"\d{4}-\d\d")
@@ -58,6 +58,8 @@ def identify(head: Head) -> bool:
     is forgiven only where a name counts steps or the file is named after a loss."""
     if head.is_of_words:
         return False
+    if _holds_lists(head):
+        return True
     header, *body = _begin(head) or [[]]
     numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
     if header[1:] and all(numeric[1:]):
@@ -183,7 +185,10 @@ def lacks(path: Path) -> str:
 
 def read(path: Path) -> list[Attempt]:
     """All attempts of the file, several for a table of several runs. Raises BadLog without a number."""
-    rows = _begin(Head.of(path))
+    if _holds_lists(head := Head.of(path)):
+        listed, truncated = _rows_of_lists(head)
+        return attempts_of(path, len(listed), columns_of(listed), truncated=truncated)
+    rows = _begin(head)
     table = Table(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
     if sorted(map(column_key, table.names)) == DOWNLOADED:
         value = next(name for name in table.names if column_key(name) == "value")
@@ -218,6 +223,8 @@ def _of_episodes(columns: dict[str, Column], n_rows: int, begun: Any) -> dict[st
 def runs(path: Path) -> list[str]:
     """The runs of a table of several (the fact "run"); [] for any other. Raises BadLog for a bad header."""
     head = Head.of(path)
+    if _holds_lists(head):
+        return [*dict.fromkeys(row["run"] for row in _rows_of_lists(head)[0] if "run" in row)]
     names, *rows = _begin(head) or [[]]
     named = {*map(column_key, names)} & {*runs_in_table.RUN_NAMES}
     several = named or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
@@ -232,6 +239,56 @@ def _may_change_settings(head: Head, names: Sequence[str], rows: Sequence[Sequen
     last = next(csv.reader([head.last_line], delimiter=delimiter_of(head.lines[0])), [])
     first, second, end = (dict(zip(names, row, strict=False)) for row in (*rows[:2], last))
     return may_change_settings({n: c for n, c in first.items() if number(c) is None}, second, end)
+
+
+# --- tables whose cells are lists ---
+# A header, and the first row up to some numbers of its first list.
+_WITH_LISTS = re.compile(
+    r"""([^\r\n]{1,1000})\r?\n([^\r\n"'\[\]]{0,1000})["']?\[\s?(?:[-+.\deEnaif]+,? +){2}"""
+)
+
+
+@lru_cache(maxsize=1)
+def _holds_lists(head: Head) -> bool:
+    """Whether the table holds a training in each row, whose losses or rewards are a list in one cell. Where a
+    column counts, a list belongs to the step of its row."""
+    text = head.start.decode(encoding_of(head.start), "replace") if b"[" in head.start else ""
+    if not (match := _WITH_LISTS.match(text)):
+        return False
+    names = list(map(str.strip, match[1].split(delimiter := delimiter_of(match[1]))))
+    listed = names[match[2].count(delimiter) :][:1]
+    moves = any(names_a_loss(name) or role_of(name) is Role.OBJECTIVE for name in listed)
+    return moves and not any(map(counts_steps, names))
+
+
+def _rows_of_lists(head: Head) -> tuple[list[Row], bool]:
+    """The rows of all lists, each with its run, and whether the last one is cut. A run is called by the first
+    of the other columns that tells all apart (`Fold 3`), else by its number."""
+    with head.opened() as file:
+        first = file.readline()
+        delimiter = delimiter_of(first)
+        names = header_names(*cells_of([first], delimiter))
+        try:
+            rows = [dict(zip(names, cells, strict=False)) for cells in cells_of(file, delimiter) if cells]
+        except csv.Error as err:
+            raise BadLog(str(head.path), f"cannot be read ({err})") from err
+    lists = [{n: values for n, cell in row.items() if (values := _list_in(cell))} for row in rows]
+    others = [name for name in names if not any(name in of_row for of_row in lists)]
+    telling = (name for name in others if name and len({row.get(name) for row in rows}) == len(rows))
+    label = next(telling, "")
+    listed = list[Row]()
+    for number_of, (row, of_row) in enumerate(zip(rows, lists, strict=True), 1):
+        run = {"run": f"{label} {row[label]}" if label else str(number_of)} if len(rows) > 1 else {}
+        columns = ([(name, value) for value in values] for name, values in of_row.items())
+        listed += [run | dict(filter(None, cells)) for cells in zip_longest(*columns)]
+    return listed, bool(lists) and not lists[-1]
+
+
+def _list_in(cell: str) -> list[float]:
+    """The numbers in a cell that is a list of them, as Python and NumPy print it; [] for any other cell."""
+    text = cell.strip()
+    values = [number(part) for part in re.split(r",\s*|\s+", text[1:-1].strip())] if text[:1] == "[" else []
+    return [value for value in values if value is not None] if text[-1:] == "]" and None not in values else []
 
 
 # --- tables in documents ---
