@@ -284,6 +284,28 @@ def test_the_patience_that_is_left_is_no_progress(tmp_path: Path) -> None:
     assert points(attempt, "train") == [(n, 3 - n / 16) for n in range(12)]
 
 
+def test_headings_of_the_stages_of_a_program_count_nothing_beside_steps(tmp_path: Path) -> None:
+    """And epochs that had no steps, and begin anew with steps, are those of another training."""
+    first = "".join(f"Epoch {n:02}/80 | Loss: {2 - n / 64} | Time: 5.5s\n" for n in range(10, 81, 10))
+    last = "".join(f"Epoch {n:02}/9 | Loss: {9 - n / 4} | Time: 3.5s | Step: {7 * n}\n" for n in range(1, 10))
+    text = f"Step 1: Loading data\nStep 2: Contrastive training (Stage 0)\n{first}Step 3: Diffusion\n{last}"
+    before, after = attempts(tmp_path, text + "Step 4: Sampling\n")
+    assert points(before, "Loss") == [(n, 2 - n / 64) for n in range(10, 81, 10)]
+    assert points(after, "Loss") == [(7 * n, 9 - n / 4) for n in range(1, 10)]
+
+
+def test_how_many_epochs_there_will_be_is_no_stage_before_the_first(tmp_path: Path) -> None:
+    last = "".join(f"Epoch {n}, step {10 * n + 10}, loss {9 - n / 4}\n" for n in range(12))
+    (attempt,) = attempts(tmp_path, f"Beginning of epoch 50, batch size 8\n{last}")
+    assert points(attempt, "loss") == [(10 * n + 10, 9 - n / 4) for n in range(12)]
+
+
+def test_headings_that_alone_count_are_steps(tmp_path: Path) -> None:
+    text = "".join(f"Iteration {n}: Collecting games\n  mean reward = {n / 4}\n" for n in range(1, 12))
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "mean reward") == [(n, n / 4) for n in range(1, 12)]
+
+
 EVALUATION = "***** Running evaluation *****\n  Num examples = 400\n"
 
 

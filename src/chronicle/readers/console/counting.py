@@ -37,7 +37,8 @@ class Plan:
     """How a log is to be read. ``counters`` are the keys of what counts. ``phases``: words beside the names
     tell evaluations apart. ``twofold``: counters that tell both an epoch and, by what they count up to, a
     batch in it. ``outer`` names what counts the restarts of the counter in the same lines, as epochs do.
-    ``stages``: counters of another stage of the training. If no name counts, rows are counted (``by_row``),
+    ``stages``: counters of another stage of the training. ``beside``: those that stand beside what is judged,
+    so that a heading (`Step 2: Training`) need not count. If no name counts, rows are counted (``by_row``),
     or ``row_counter`` names what only grows (LABEL: the number in front of a line); ``of_items``: each row
     is the result of a trial."""
 
@@ -50,6 +51,11 @@ class Plan:
     outer: str = ""
     twofold: frozenset[str] = frozenset()
     stages: frozenset[str] = frozenset()
+    beside: frozenset[str] = frozenset()
+
+
+_FEWEST_EPOCHS = 4  # of a training that has no steps; fewer are settings (`epoch: 50`)
+_HEADING = re.compile(r"\d\s?[:.)-]{1,2} {1,3}[A-Za-z]{2}")  # `Step 2: Training`
 
 
 class Epochs:
@@ -148,10 +154,15 @@ class Course:
         has_grown = self.last is not None and step is not None and self.last > step
         return not has_grown or self._epoch < epoch
 
-    def begins_stage(self, record: Record) -> bool:
-        """Whether a record is of another stage, which has a counter of its own."""
+    def begins_stage(self, record: Record, steps: Sequence[int]) -> bool:
+        """Whether a record is of another stage, which has a counter of its own, or the first one where epochs
+        that begin anew had none. ``steps`` are those of the rows so far."""
+        if not self._plan.stages and self._rank != _NO_RANK:
+            return False
         own = {key_of(pair) for _, pair in record.counters} & self._plan.counters
         current = key_of(self._count)
+        if own and record.epoch and self._rank == _NO_RANK and self.counter:
+            return record.epoch.value < self._epoch and len({*steps}) >= _FEWEST_EPOCHS
         if not (own and self.counter) or current in own or not self._plan.stages & {current, *own}:
             return False
         self._rank = _NO_RANK
@@ -204,9 +215,15 @@ class Course:
 
     def _is_setting(self, record: Record, pair: Pair) -> bool:
         """Whether nothing has counted yet, and a count stands behind other whole numbers, as a size does: the
-        batch of `Images: 5000, Batch: 8`."""
-        may_be = self.last is None and not (record.epoch or record.is_block or record.shape[0] == pair.name)
-        return may_be and not any(value % 1 for value in record.values)
+        batch of `Images: 5000, Batch: 8`; or no step has counted, and it stands before other words, as that
+        of a stage of the whole program."""
+        if record.epoch or record.is_block:
+            return False
+        if record.shape[0] == pair.name:
+            may_be = self._rank == _NO_RANK and key_of(pair) in self._plan.beside
+            may_be = may_be and not any(map(is_judged, record.shape))
+            return may_be and _HEADING.search(record.sources[0].words) is not None
+        return self.last is None and not any(value % 1 for value in record.values)
 
     def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, int]) -> Steps:
         """The steps of the first of many records of a form, as long as they do nothing but count on."""

@@ -143,7 +143,7 @@ class LogReader:
         self._learned: Learned | None = None
         self._shapes: Shapes | None = None
         # What another plan has read is not continued.
-        names = map(sorted, (plan.counters, plan.twofold, plan.stages))
+        names = map(sorted, (plan.counters, plan.twofold, plan.stages, plan.beside))
         form = plan.is_log, plan.by_row, plan.row_counter, plan.phases, plan.outer, *names
         self.log = Log(path, f"{NAME} {form}", reader=self)
 
@@ -212,7 +212,7 @@ class LogReader:
         log, course, by_row, begun = self.log, self.course, self.plan.by_row, self._begun
         self._named_trial = named = record.form.trial or self._named_trial
         other_trial = named != self._trial
-        other_stage = bool(self.plan.stages) and course.begins_stage(record)
+        other_stage = course.begins_stage(record, log.rows.steps)
         may_begin = begun or other_trial or other_stage
         before = course.position
         step, counts = (self._row, False) if by_row else course.step(record)
