@@ -67,7 +67,6 @@ def read(path: Path) -> list[Attempt]:
     elif plan.by_row and not plan.row_counter:
         log.axis = "row"
     _separate_uncounted(columns, reader.uncounted)
-    _name_improvements(columns)
     for name, (points, _) in list(columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del columns[name]
@@ -76,7 +75,8 @@ def read(path: Path) -> list[Attempt]:
         log.rows.roles |= {"learn": Role.SCORE, "test": Role.VALIDATION_SCORE}
     once_an_epoch(columns, [*filter(is_judged, columns)])
     if reader.course.counter == PROGRESS:
-        at_changes(columns, [*filter(is_result, columns)])
+        at_changes(columns, [name for name in columns if is_result(name) and IMPROVED not in name])
+    _name_improvements(columns)
     if last_word(reader.course.counter) in _GENERATIONS:  # whose best and mean individuals are the objective
         words = ((name, {*plain(name).split()} - {"score"}) for name in columns)
         fitness = [name for name, own in words if last_word(name) in _FITNESS or (own and own <= _FITNESS)]

@@ -263,7 +263,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("ew best score: ", r"\bMetric (\w{0,30}loss\w{0,30}) improved.* New best score: ", r"best \1: "),
     # "Validation loss decreased (0.5 --> 0.4).  Saving model", "val loss improved from 0.5 to 0.4"
     ("loss ", r"(?i)^[^\w\n]{0,8}((?:\w+ )?\w{0,30}loss) (?:has )?(?:decreased?|improved|reduced|dropped):? "
-     r"(?:\(?\S+ ?-{1,3}> ?|from \S+ to )(\d[\d.]*\d(?:e[-+]\d+)?)\b.*", rf"{IMPROVED}\1: \2"),
+     r"(?:\(?\S+ ?-{1,3}> ?|from \S+ to )([-+]?\d+(?:\.\d+)?(?:e[-+]\d+)?)\b.*", rf"{IMPROVED}\1: \2"),
     (" reached ", r"'?\b[\w/.-]{1,60}'? reached \S{1,30} \(best .*", ""),
     (" was not in top ", r"'?\b[\w/.-]{1,60}'? was not in top \d.*", ""),
     # "Epoch 00027: reducing learning rate of group 0 to 5.0000e-04." of PyTorch
