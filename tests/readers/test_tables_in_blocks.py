@@ -41,6 +41,7 @@ def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
 def with_care(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every line by itself."""
     monkeypatch.setattr(csv_cells.Table, "_read_plain", lambda *_: False)
+    monkeypatch.setattr(json_lines, "_objects", lambda block: ())
     monkeypatch.setattr(json_lines, "_shapes", lambda records, counts: [])
 
 
@@ -237,3 +238,18 @@ def test_a_hole_in_a_file_is_not_kept(tmp_path: Path, monkeypatch: pytest.Monkey
     steps = [*range(4000), *range(4001, 5000)]  # a line of zeros and a row is no row
     assert attempt.series["loss"].steps.tolist() == steps
     assert attempt.truncated
+
+
+@pytest.mark.parametrize(
+    "second",
+    [b'{"step": 2, "loss": 1.5', b'{"step": 2}, {"step": 3}', b'["step"]', b"", b'{"step": 2,', b"2, {}"],
+    ids=["open", "two objects", "a list", "blank", "a comma at its end", "a number"],
+)
+def test_a_block_is_parsed_as_one_list_only_if_each_line_is_an_object(second: bytes) -> None:
+    first, last = b'{"step": 1, "loss": 2.5}', b'{"step": 4, "loss": 1.0}'
+    assert json_lines._objects(b"\n".join([first, last, b""])) == [
+        {"step": 1, "loss": 2.5},
+        {"step": 4, "loss": 1.0},
+    ]
+    assert json_lines._objects(b"\n".join([first, second, last, b""])) == ()
+    assert json_lines._objects(b"\n".join([first, last])) == ()  # its last line may be cut

@@ -5,7 +5,7 @@ blank cell (also NA, null, None) is "not measured in this row"; a NaN, however i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,9 +116,8 @@ class Builder:
         self.irregular, value = True, _FLAGS.get(cell.strip(), number(cell.rstrip("% ")))
         return cell.strip() if value is None else value
 
-    def extend(self, rows: Steps | range, values: Sequence[Any]) -> None:
+    def extend(self, rows: Steps | range, values: Sequence[Any], types: Set[type]) -> None:
         """Cells as JSON holds them, numbers in one go, others one by one. A range stands for all its rows."""
-        types = set(map(type, values))
         if types <= {float, int, bool} and len(values) > 1:
             dtype = np.int64 if self.whole and float not in types else np.float64
             try:
