@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+import shlex
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+_OURS = "training-chronicle"
 DEBUG = "CHRONICLE_DEBUG"  # environment variable: if it is set, a defect ends with its traceback
 
 
@@ -82,7 +85,17 @@ class MissingExtra(ChronicleError):
     def __str__(self) -> str:
         command, extra, package = self.args
         needs = f"{command} needs the package {package!r}, which is not installed"
-        return f"{needs}. Remedy: pip install 'training-chronicle[{extra}]'"
+        return f"{needs}. Remedy: pip install {' '.join(map(shlex.quote, _packages_of(extra)))}"
+
+
+def _packages_of(extra: str) -> list[str]:
+    """The packages of an extra by their names, as long as pip does not know chronicle by its own."""
+    from importlib import metadata  # which takes a tenth of all that a command imports
+
+    needed: list[str] = []
+    with suppress(metadata.PackageNotFoundError):  # run from its source
+        needed = [line for line in metadata.requires(_OURS) or [] if re.search(f"extra == .{extra}.", line)]
+    return [re.split("[<>=!~; ]", line)[0] for line in needed] or [f"{_OURS}[{extra}]"]
 
 
 class SiteError(ChronicleError):

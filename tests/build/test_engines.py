@@ -16,7 +16,7 @@ def test_an_engine_that_is_not_installed(tmp_path, monkeypatch):
         build_site(SiteRecord("zensical"), tmp_path / "mkdocs.yml", tmp_path / "out")
     assert str(err.value) == (
         "--engine zensical needs the package 'no_such_module', which is not installed. "
-        "Remedy: pip install 'training-chronicle[engines]'"
+        "Remedy: pip install properdocs zensical"
     )
 
 

@@ -40,8 +40,12 @@ def test_what_the_system_refuses_a_worker_is_raised() -> None:
         (errors.UsageError("no such file"), "no such file"),
         (
             errors.MissingExtra("--dask", "dask", "distributed"),
-            "--dask needs the package 'distributed', which is not installed. "
-            "Remedy: pip install 'training-chronicle[dask]'",
+            "--dask needs the package 'distributed', which is not installed. Remedy: pip install distributed",
+        ),
+        (
+            errors.MissingExtra("reading https://a.org", "http", "fsspec"),
+            "reading https://a.org needs the package 'fsspec', which is not installed. "
+            "Remedy: pip install 'fsspec[http]'",
         ),
         (
             errors.Defect("a.csv", "chronicle failed on it", remedy="report it"),

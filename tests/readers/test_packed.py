@@ -228,7 +228,7 @@ def test_without_zstandard_it_names_the_extra(tmp_path: Path, monkeypatch: pytes
         read(file)
     assert str(caught.value) == (
         f"{file}: reading a log packed by Zstandard needs the package 'zstandard', which is not installed. "
-        "Remedy: pip install 'training-chronicle[zstd]'"
+        "Remedy: pip install zstandard"
     )
     csv_log(tmp_path / "b.csv", LOSS)
     assert [attempt.name for attempt in read_all(tmp_path).attempts] == ["b.csv"]

@@ -319,7 +319,7 @@ def test_a_client_that_is_not_installed_is_an_extra(monkeypatch: pytest.MonkeyPa
         read("wandb://team/toy")
     assert str(caught.value) == (
         "reading wandb://team/toy needs the package 'wandb', which is not installed. "
-        "Remedy: pip install 'training-chronicle[wandb]'"
+        "Remedy: pip install wandb"
     )
 
 
