@@ -75,7 +75,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("site")
     first, *rest = many(41)
     entries = [rollback(), healthy(), hostile(), reviewed(first), *rest]
-    data, guide = site(entries, unreadable=[(ATTACK, ATTACK)], cases=public_cases()), shipped_file("docs")
+    data, guide = (
+        site(entries, unreadable=[(ATTACK, ATTACK)], unknown=[ATTACK], cases=public_cases()),
+        shipped_file("docs"),
+    )
     files = [(page.path, page.text) for page in pages(data)] + [*assets(data), *figures(entries)]
     files += [(f"guide/{path.relative_to(guide).as_posix()}", path) for path in guide.rglob("*.*")]
     write_tree(root / "build" / "docs", files)

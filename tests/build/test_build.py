@@ -28,6 +28,8 @@ def built(tmp_path_factory):
         healthy(logs / name / "log.csv", seed=number)
     (logs / "broken").mkdir()
     (logs / "broken" / "log.csv").write_bytes(b"")
+    (logs / "no run").mkdir()
+    (logs / "no run" / "train.log").write_text("no training here: 1\n")
     ran = subprocess.run(COMMAND, cwd=work, capture_output=True, text=True)
     return work, ran
 
@@ -38,11 +40,14 @@ def test_bare_paths_make_a_site(built):
     assert ran.returncode == 1, ran.stderr  # one log could not be read
     assert ran.stdout.splitlines()[0] == "2 runs: 2 good"
     assert ran.stdout.splitlines()[-1] == f"Open {work.resolve() / 'chronicle-site' / 'index.html'}"
-    assert ran.stderr.startswith("error: ") and "broken" in ran.stderr
+    unknown, error = ran.stderr.splitlines()
+    assert unknown.startswith("No reader knows logs/no run/train.log. Remedy: ")
+    assert error.startswith("error: ") and "broken" in error
     site = work / "chronicle-site"
     for page in ["index.html", "browse.html", "runs/one/index.html", "unreadable.html", "guide/index.html"]:
         assert (site / page).is_file(), page
-    assert "broken" in (site / "unreadable.html").read_text("utf-8")
+    unreadable = (site / "unreadable.html").read_text("utf-8")
+    assert "broken" in unreadable and "<li>logs/no run/train.log</li>" in unreadable
 
 
 def test_every_entry_fits_the_published_schema(built):

@@ -53,7 +53,11 @@ def hostile_site(text: str) -> SiteData:
     data = small(poisoned(ordinary(), text), healthy("other", diagnosis=ordinary().diagnosis))
     page = replace(page, body=LOST.body, specimens=LOST.specimens)
     return replace(
-        data, patterns=(replace(FAST, title=text, lead=text), page), unreadable=[(text, text)], title=text
+        data,
+        patterns=(replace(FAST, title=text, lead=text), page),
+        unreadable=[(text, text)],
+        unknown=[text],
+        title=text,
     )
 
 

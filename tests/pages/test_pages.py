@@ -322,6 +322,27 @@ def test_unreadable_logs_in_full() -> None:
     assert made(SMALL)["unreadable.md"] == UNREADABLE
 
 
+def test_texts_that_no_reader_knows_are_listed() -> None:
+    pages_with = made(small(rollback(), unknown=["logs/a/train.log"]))
+    assert '<a href="unreadable.html">No reader knows 1 text</a>' in pages_with["index.md"]
+    assert (
+        pages_with["unreadable.md"]
+        == """\
+---
+title: Unreadable logs
+hide: [navigation, toc]
+---
+# Unreadable logs
+
+<h2>Texts that no reader knows</h2>
+<p>They are named as logs. <code>chronicle doctor</code> on one of them says what it lacks to be read as the log of a training.</p>
+<ul>
+<li>logs/a/train.log</li>
+</ul>
+"""
+    )
+
+
 def test_no_page_of_unreadable_logs_where_there_are_none() -> None:
     pages_without = made(small(rollback()))
     assert "unreadable.md" not in pages_without

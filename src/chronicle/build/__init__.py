@@ -116,12 +116,14 @@ def build(
     dask: str = "",
     progress: Progress = lambda outcome, total: None,
     say: Say = lambda text: None,
+    unknown: Sequence[str] = (),
 ) -> Report:
     """Reads, classifies and draws what changed, writes all pages, runs the site engine and publishes.
 
     Engine and number of workers come from chronicle.toml unless they are given. Only one build at a time runs
     in a workspace; ``say`` is called with a line about a build that is waited for. The old site is replaced
-    in the last step. ``dask`` is the address of a scheduler whose workers read the runs.
+    in the last step. ``dask`` is the address of a scheduler whose workers read the runs. ``unknown`` are
+    names of texts that no reader knows, which the site lists.
 
     Raises:
         MissingExtra: the packages of a site are not installed.
@@ -144,7 +146,7 @@ def build(
         for folder in (folder for folder in store.glob("*") if folder.name not in current):
             remove(folder)  # the logs of this run were removed, so its pages are removed too
         report = Report(tuple(outcomes), where.out, "")
-        parts, docs = _pages(workspace, report, where.root / "build" / "docs", before)
+        parts, docs = _pages(workspace, report, where.root / "build" / "docs", before, unknown)
         title = config.title if config.title != WorkspaceConfig.title else ""  # the default is no choice
         now = SiteRecord(engine or config.engine, title, strict, newest(runs), docs=docs, parts=parts)
         return replace(report, engine_output=make_site(where.root, where.out, before, now))
@@ -157,7 +159,7 @@ def _require_packages() -> None:
 
 
 def _pages(
-    workspace: Workspace, report: Report, docs: Path, before: SiteRecord
+    workspace: Workspace, report: Report, docs: Path, before: SiteRecord, unknown: Sequence[str]
 ) -> tuple[dict[str, str], Stamps]:
     """Writes all pages. Returns a hash of what each page was made from, and the stamps of all files."""
     config, outcome_of = workspace.config, {outcome.run_id: outcome for outcome in report.outcomes}
@@ -176,6 +178,7 @@ def _pages(
         full_entry=lambda entry: outcome_of[entry.run_id].full_entry(),
         known={run_id: row[2] for run_id, row in kept.items()},
         shared=_shared(config, patterns, cases, workspace.templates),
+        unknown=unknown,
         standing={p: of for p, of in before.parts.items() if standing.get(p) == before.docs.get(p)},
     )
     parts: dict[str, str] = {}

@@ -281,7 +281,7 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     """
     for path in paths:
         sources.must_exist(path)
-    aside = terminal.say_passed_over(paths)
+    aside, _ = terminal.say_passed_over(paths)
     reports = [log_doctor.examine(path) for path in paths if path not in aside]
     for report in reports:
         if as_json:
@@ -324,7 +324,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     workspace = workspace if trusted else workspace.untrusted()
     own = [] if paths else sources.spread(workspace.runs(), workspace.entries)
     runs = sources.expand(paths, trusted=trusted) if paths else own
-    terminal.say_passed_over(paths)
+    _, unknown = terminal.say_passed_over(paths)
     if not runs:
         raise NothingToRead(f"no run in {workspace.runs_folder}", remedy="chronicle add LOG")
     config = workspace.config
@@ -337,6 +337,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             **{name: options[name] for name in ("engine", "jobs", "dask")},
             progress=progress,
             say=terminal.say,
+            unknown=unknown,
         )
     for run_id, problem in report.unreadable:  # a single log often has the name of its run
         terminal.complain(problem if problem.startswith(f"{run_id}:") else f"{run_id}: {problem}")

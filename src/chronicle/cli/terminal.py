@@ -178,13 +178,13 @@ def say(*lines: str) -> None:
         click.echo(printable(line), err=True)
 
 
-def say_passed_over(paths: Sequence[Path]) -> list[Path]:
-    """Prints which of the paths hold only files that are read together with a log, and which files in them
-    are named as logs and are not read. Returns the former."""
+def say_passed_over(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
+    """Prints and returns which of the paths hold only files that are read together with a log, and which
+    files in them are named as logs and are not read."""
     aside = passed_over(paths)
     unknown = [path_words(file) for path in paths if path not in aside for file in unknown_logs(path)]
     say(*([no_logs(aside)] if aside else ()), *([nobody_reads(unknown)] if unknown else ()))
-    return aside
+    return aside, unknown
 
 
 def exit_code(verdicts: Iterable[Verdict], fail_on: str, unreadable: bool) -> int:

@@ -133,7 +133,8 @@ def _distinct_words(texts: Iterable[str], most: int) -> str:
 
 
 def _sections(file: Path, text: str) -> Iterator[list[str]]:
-    """The sections of a page of the guide, with the anchors that the site engine gives to their headings."""
+    """The sections of a page of the guide, with the anchors that the site engine gives to their headings. An
+    example of a format has no words that its page does not have."""
     from markdown.extensions.toc import slugify, unique  # comes with the site engine
 
     text = _MARKUP.sub(" ", _FENCE.sub("", text))
@@ -145,7 +146,8 @@ def _sections(file: Path, text: str) -> Iterator[list[str]]:
     for heading, body in zip(parts[::2], parts[1::2], strict=True):
         name = re.sub(r"[*`\[\]]", "", heading).strip()
         anchor = unique(slugify(name, "-"), used)
-        yield [f"{address}#{anchor}", f"{title}: {name}", _plain_text(body)]
+        if name != "Example":
+            yield [f"{address}#{anchor}", f"{title}: {name}", _plain_text(body)]
 
 
 def _plain_text(text: str) -> str:

@@ -299,7 +299,8 @@ def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, 
 
 @dataclass(frozen=True)
 class SiteData:
-    """All that the pages show. ``unreadable`` has pairs of a log or run and its problem. Entries may have
+    """All that the pages show. ``unreadable`` has pairs of a log or run and its problem, ``unknown`` the
+    names of texts that are named as logs, and that no reader knows. Entries may have
     been shortened by `listed`; ``full_entry`` returns the complete one. ``site_url`` and ``edit_url`` end in
     a slash, or are empty. Pages that are up to date are recognised by ``known`` (a hash of each entry by its
     run), ``shared`` (a hash of everything else), and ``standing`` (the existing pages with their
@@ -313,6 +314,7 @@ class SiteData:
     cases: Sequence[Case] = ()
     site_url: str = ""
     edit_url: str = ""
+    unknown: Sequence[str] = ()
     known: Mapping[str, str] = field(default_factory=dict)
     shared: str = ""
     standing: Mapping[str, str] = field(default_factory=dict)

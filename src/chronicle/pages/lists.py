@@ -137,11 +137,13 @@ def has_reviews(site: SiteData) -> bool:
 
 
 def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
-    """unreadable.md: logs that could not be read, and what to do; nothing if there are none."""
-    if site.unreadable:
+    """unreadable.md: logs that could not be read, and what to do; nothing if there are none. Texts that no
+    reader knows may be logs."""
+    if site.unreadable or site.unknown:
         first, known = site.unreadable[:LISTED_ROWS], site.entry_of
         rows = [(name, problem, place(name) if name in known else "") for name, problem in first]
         values = {"rows": rows, "more": max(0, len(site.unreadable) - LISTED_ROWS)}
+        values |= {"unknown": site.unknown[:LISTED_ROWS], "more_unknown": len(site.unknown[LISTED_ROWS:])}
         yield Page("unreadable.md", render("unreadable.md.j2", values))
 
 
