@@ -203,6 +203,17 @@ def test_a_reward_that_is_told_from_the_second_evaluation_on_may_have_failed(
     assert classify({"reward": (steps, reward)}).verdict == verdict
 
 
+@pytest.mark.parametrize(("late", "has_failed"), [(10.0, False), (-50.0, True)])
+def test_an_agent_that_explores_has_not_failed_if_its_evaluations_get_better(
+    late: float, has_failed: bool
+) -> None:
+    """The reward of a training is that of what is tried, and hides what was learned."""
+    evaluated = np.where(np.arange(25) < 14, -50.0, late - 3 * np.arange(25) % 8)
+    tried = np.arange(400), 4 * NOISE[0] - 25
+    judged = classify({"ep_rew_mean": tried, "eval/mean_reward": (16 * np.arange(25), evaluated)})
+    assert ("failed-run" in judged.patterns) is has_failed
+
+
 def test_a_cost_that_is_the_same_in_a_few_rows_says_that_nothing_was_learned() -> None:
     """One episode that ended, and its return is told again and again."""
     assert told(ep_rew_mean=np.full(28, -3.2e6)) == ("bad", ("failed-run",))

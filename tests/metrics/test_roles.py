@@ -14,7 +14,7 @@ from chronicle.metrics.aliases import ALIASES
 from chronicle.metrics.by_values import by_values
 from chronicle.metrics.names import _role_of_numbered, dataset_of, plain, role_of, unit_of
 from chronicle.metrics.roles import assign, assign_all, direction, judged, judged_loss
-from chronicle.model import Role, Series
+from chronicle.model import Floats, Role, Series
 
 NAMES = {
     Role.LOSS: """loss, train_loss, train/loss, train loss, train_loss_step, train_loss_epoch, lm loss,
@@ -259,6 +259,16 @@ def test_an_objective_that_is_told_for_a_while_alone_is_none() -> None:
     assert rewards(range(0, 100, 30)) == {"Reward": "objective", "return": "score"}  # four times
 
 
+def test_a_reward_that_is_the_same_in_all_rows_is_not_judged_beside_what_the_episode_came_to() -> None:
+    def judged(of_row: Floats, so_far: Floats) -> list[str]:
+        given = roles(table(Reward=of_row, Reward_so_far=so_far))
+        return [name for name, role in given.items() if role == "objective"]
+
+    same, moves = np.full(100, -10.0), np.arange(100) % 7 - 10.0
+    assert judged(same, moves) == ["Reward_so_far"]
+    assert judged(moves, same) == judged(same, same) == judged(moves, moves) == ["Reward"]
+
+
 def test_the_total_reward_of_a_batch_is_judged_before_that_of_an_answer_shown_now_and_then() -> None:
     of_batch = log("total_reward", "total_format_reward", "entropy", values=np.arange(200.0))
     of_answer = log("reward", "format_reward", values=np.arange(20.0) % 2)
@@ -400,6 +410,9 @@ loss: loss, mean_reward: score, margin: other
 score: objective, actor_loss: part-loss, critic_loss: part-loss
 critic/rewards/mean: objective, critic/returns/mean: other, critic/advantages/mean: other, pg_loss: part-loss
 train/success_rate: score, test/success_rate: validation-score
+train/loss: part-loss, policy_gradient_loss: part-loss, value_loss: part-loss, eval/mean_reward: objective
+Loss: part-loss, Rewards Avg: objective, Advantages Avg: other, Returns Avg: other
+duration loss: part-loss, prior loss: part-loss, diffusion loss: loss
 score: objective, epsilon: other
 LOSS TOK2VEC: loss, LOSS NER: part-loss, ENTS_F: other, SCORE: other
 loss: loss, eval/mean_reward: validation-score

@@ -113,12 +113,12 @@ COMPONENTS = word_set("""
     rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp wave waveform mag
     magnitude spec spectral diffusion rl act actor alpha reward td qf qf1 qf2 bellman curiosity surrogate pde
     phys ode bc bcs ic ics physics boundary residual residuals collocation latent vb vlb q0 q1 q2 q3 q4 vicreg
-    scaled encoder decoder kobj
+    scaled encoder decoder kobj prior
 """)
 # Those of them that tell how far from its target the output is.
 DISTANCES = word_set("""
     l1 l2 mse mae rec recon reconstruction mel stft cycle cyc pix pixel perceptual vgg lpips feat feature
-    content wave waveform mag magnitude spec spectral
+    content wave waveform mag magnitude spec spectral diffusion
 """)
 # What is of a window of rows, of one side of what is judged, or of the worst of several.
 SECOND_CHOICE = word_set("""

@@ -201,16 +201,16 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     of_returns = (name for name in roles if "returns" in plain(name) and name not in given)
     learned = (n for n in of_returns if plain(n).replace("returns", "advantages") in plain_names)
     roles = dict(roles) | dict.fromkeys(learned, Role.OTHER)
-    logged = _named(roles, Role.OBJECTIVE, but=given)
-    asked_for = _asked_for(logged, roles)
+    asked_for = _asked_for(logged := _named(roles, Role.OBJECTIVE, but=given), roles)
     rewards = names.whole_rewards(asked_for)
-    roles |= dict.fromkeys((n for n in logged if n not in asked_for), Role.SCORE)
-    roles |= dict.fromkeys((n for n in asked_for if n not in rewards), Role.OTHER)
+    left = (name for name in (*logged, *asked_for) if name not in rewards)
+    roles |= {name: Role.OTHER if name in asked_for else Role.SCORE for name in left}
     if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):
         return dict(roles) | dict.fromkeys(rewards, Role.SCORE)
     losses = _named(roles, *LOSSES, Role.PART_LOSS)
     words = [set(words_of(plain(name))) for name in losses]  # where an expert is imitated, of an opponent too
-    of_an_agent = all((aliases.OF_AGENTS | aliases.OPPONENTS) & own for own in words)
+    of_ppo = sum(bool(aliases.OF_PPO & own) for own in words) > 1  # of whose parts a bare `loss` is the sum
+    of_an_agent = all((aliases.OF_AGENTS | aliases.OPPONENTS) & own for own in words if own or not of_ppo)
     of_an_agent &= not words or any(aliases.OF_AGENTS & own for own in words)
     explores = any(plain(name) in aliases.EXPLORING for name in roles)
     if not rewards and Role.OBJECTIVE not in given.values() and (of_an_agent or explores):
@@ -316,8 +316,7 @@ def _no_data_sets(series: Log, roles: Roles) -> list[str]:
     of_sets = _named(roles, Role.DATASET_LOSS)
     unknown = [name for name in of_sets if not aliases.CORPORA & set(words_of(plain(name)))]
     for whole in (series[name] for name in _named(roles, Role.LOSS)):
-        beside = [series[name] for name in unknown]
-        same = [part.values for part in beside if np.array_equal(part.steps, whole.steps)]
+        same = [series[n].values for n in unknown if np.array_equal(series[n].steps, whole.steps)]
         if len(same) < 2 or len(whole) < MIN_POINTS:
             continue
         slack = _ROUNDED * np.abs(whole.values)
@@ -372,9 +371,11 @@ def _wholes(names: Sequence[str]) -> set[str]:
 
 
 def _logged_throughout(series: Log, roles: Roles) -> dict[str, Role]:
-    """The rewards that go before an objective which is told over less than half of their steps, or hardly."""
-    steps_of = ((name, series[name].steps) for name in _named(roles, Role.OBJECTIVE, Role.SCORE))
-    spans = {name: int(np.ptp(steps)) if len(steps) >= MIN_POINTS else 0 for name, steps in steps_of}
+    """The rewards that go before an objective which is told over less than half of their steps, or hardly, or
+    is the same at all: that of a step, beside what the episode has come to."""
+    rated = ((name, series[name]) for name in _named(roles, Role.OBJECTIVE, Role.SCORE))
+    told = {name: s.steps for name, s in rated if len(s) >= MIN_POINTS and (s.values != s.values[0]).any()}
+    spans = {name: int(np.ptp(told.get(name, 0))) for name in _named(roles, Role.OBJECTIVE, Role.SCORE)}
     longest_span = max((spans[name] for name in _named(roles, Role.OBJECTIVE)), default=math.inf)
     rest = (name for name in _named(roles, Role.SCORE) if role_of(name) is Role.OBJECTIVE)
     whole = [name for name in rest if spans[name] > 2 * longest_span]

@@ -668,6 +668,19 @@ def test_epochs_of_a_launch_from_the_start_may_be_longer_than_those_before(tmp_p
     assert attempt.series["loss"].steps.tolist() == [*range(1, 37), *range(1, 61)]
 
 
+def test_what_an_evaluation_goes_through_after_many_epochs_counts_nothing(tmp_path: Path) -> None:
+    """Two trainings, each of which is tested at three horizons `T`."""
+    text = ""
+    for length in (12, 30):
+        text += "".join(
+            f"epoch:{n}, training loss:{3 - n / 64} validation loss:{3.5 - n / 64}\n" for n in range(length)
+        )
+        text += "".join(f"T:{n}\tMAE\t{n / 4 + 0.125}\tRMSE\t{n / 2 + 0.125}\n" for n in (3, 6, 12))
+    (attempt,) = attempts(tmp_path, text)
+    losses = [(n, 3 - n / 64) for length in (12, 30) for n in range(length)]
+    assert points(attempt, "training loss") == losses
+
+
 def test_a_size_behind_others_in_a_line_counts_nothing(tmp_path: Path) -> None:
     text = "Images: 5000, Batch: 8, Save every: 300\nEpoch 1/50 starting...\n"
     for n in range(10, 130, 10):

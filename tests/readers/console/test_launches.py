@@ -43,6 +43,16 @@ def test_the_arguments_told_again_begin_another_launch(clock: str, tmp_path: Pat
     assert joins == [("rollback", 30), ("resume", 60)]
 
 
+def test_the_settings_told_again_begin_another_launch_where_nothing_counts(tmp_path: Path) -> None:
+    text = ""
+    for size in (9, 49):
+        text += "{'batch_size': 32, 'epochs': 12, 'gpu': 'cpu', 'fine_tune_from': 'old'}\n"
+        text += f"Train size: {size}, Valid size: {size}\n"
+        text += "".join(f"Validation loss: {8 - n / 64 - size / 4} MAE: {2 - n / 64}\n" for n in range(12))
+    attempts = read(log(tmp_path, text))
+    assert steps(attempts, "Validation loss") == {"train.log#1": (12, 0, 11), "train.log#2": (12, 0, 11)}
+
+
 def test_what_ends_the_log_is_told_of_the_last_launch(tmp_path: Path) -> None:
     text = ARGUMENTS + lines(0, 40) + ARGUMENTS + lines(40, 60, "[step 60/90] loss: 1")
     first, last = read(log(tmp_path, text))

@@ -25,6 +25,13 @@ LINES = {
     },
     "Cost after iteration 1000: 0.195": {"iteration": 1000, "Cost": 0.195},
     "{'loss': [0.5, 0.25, 0.125, 0.0625], 'val_loss': [0.75, 0.5, 0.25, 0.125]}": {},
+    "  Rewards   => Avg: -6.5e-01, Min: -1.5, Max:  2.5": {
+        "Rewards Avg": -0.65, "Rewards Min": -1.5, "Rewards Max": 2.5,
+    },
+    "Episode reward: mean=0.5 std=0.25 max=1.5": {
+        "Episode reward mean": 0.5, "Episode reward std": 0.25, "Episode reward max": 1.5,
+    },
+    "Loss | avg: 2.5, last: 2.25": {"Loss avg": 2.5, "last": 2.25},
     "Loss after 100 steps: 0.70625": {"step": 100, "Loss": 0.70625},
     "Training loss (for one batch) at step 200: 0.875": {"step": 200, "Training loss (for one batch)": 0.875},
     "Epoch: 1/20... Step: 10... Loss: 3.25... Val Loss: 3.5": {

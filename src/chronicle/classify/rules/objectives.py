@@ -206,13 +206,22 @@ def fell(score: Series, objective: Series) -> bool:
 def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
     """Whether a series that does not rise tells that nothing was learned. A score does not; nor do fewer than
     50 values that differ, or one value above nothing to the end, or an attempt after which a later one
-    learned."""
+    learned, or whose evaluations say that it did: while it learns, an agent explores."""
     values = finite(series).values
     same, few = values.min() == values.max(), len(values) < measure.OBJECTIVE_POINTS
     if series.role is not Role.OBJECTIVE or (values[0] > 0 if same else few):
         return False
+    if any(map(_gets_better, attempt.by_role(Role.VALIDATION_SCORE))):
+        return False
     later = (a.objective for a in view.attempts[attempt.index + 1 :])
     return not any(s is not None and measure.improves(s) for s in later)
+
+
+def _gets_better(evaluated: Series) -> bool:
+    """Whether evaluations end better than they began, or late ones are better than early ones."""
+    v = direction(evaluated) * finite(evaluated).values
+    later = len(v) >= measure.FEWEST_POINTS and measure.rises_by(v) >= measure.TREND_ERRORS
+    return later or measure.improves(evaluated)
 
 
 def is_done(attempt: AttemptView, start: float) -> bool:

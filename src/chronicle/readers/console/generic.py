@@ -154,9 +154,7 @@ class LogReader:
             values = record.numbers(self.course.counter, self.plan.phases)
             if self.plan.by_row:
                 known, counted = self._any_known(values), True
-                if self.plan.row_counter == LABEL and (label := record.sources[0].who).isdecimal():
-                    values[LABEL] = float(label)
-                step = self._next_row(values) if known else step
+                step = self._row_of(record, values, step, known)
             else:
                 if step is not None:
                     values = self._repeats.without_repeated(record, step, values)
@@ -233,6 +231,14 @@ class LogReader:
             return (self._row, False) if by_row else course.step(record)
         return step, counts
 
+    def _row_of(self, record: Record, values: dict[str, float], step: int | None, known: bool) -> int | None:
+        """The row of a record where no name counts; None before the first."""
+        if self.plan.row_counter == LABEL and (label := record.sources[0].who).isdecimal():
+            values[LABEL] = float(label)
+        if known and not record.form.words.are_settings:
+            return self._next_row(values)
+        return step if len(self.log.rows) else None
+
     def _next_row(self, values: dict[str, float]) -> int:
         """The row of a record where no name counts: a metric that occurs again begins the next row."""
         begins = not self._in_row.keys().isdisjoint(values)
@@ -264,8 +270,10 @@ class LogReader:
             self._begun, self._given = self._begun or REPEATED, config_facts(given or values)
             return True
         elif words and words == self._arguments:
-            self.log.launch(config_facts(given or values))
-            self.course.launch()
+            if not self.plan.by_row or self._row >= _FEWEST_POINTS:  # else each row may tell its settings
+                self.log.launch(config_facts(given or values))
+                self.course.launch()
+                self._row, self._in_row = 0, {}
             return True
         if at_start and (given or (values and known)):
             self.log.add_settings(given or values)

@@ -109,7 +109,8 @@ def is_result(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_known(name: str) -> bool:
     """Whether a value of this name belongs to a training wherever it stands."""
-    return "loss" in name.lower() or role_of(name) is not Role.OTHER
+    told = name.lower()
+    return "loss" in told or told.startswith("advantage") or role_of(name) is not Role.OTHER
 
 
 def as_bar(pair: Pair) -> Pair:
@@ -206,6 +207,13 @@ def _of_levanter(match: re.Match[str]) -> str:
     return f"{phase}step {round(float(match['n']) * _THOUSANDS[match['unit']])} "
 
 
+_STATISTIC = re.compile(r"(?i)\b(avg|average|mean|median|min|max|std)(?= ?[:=])")
+
+
+def _of_statistics(match: re.Match[str]) -> str:
+    return _STATISTIC.sub(rf"{match[1]} \1", match[2])
+
+
 _COUNT = r"(\d{1,9}(?:/\d{1,9})?)(?=[\s:,|\])])"
 # A text that such a line holds, a pattern, and what replaces its first match.
 # fmt: off
@@ -276,6 +284,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # "Epoch and iter 0 10 Loss 39.08"
     (" and ", r"^([A-Za-z]\w{0,20}) and ([A-Za-z]\w{0,20})[ :]{1,3}(\d{1,12})[ ,/]{1,2}(\d{1,12})(?=[\s,:])",
      r"\1 \3 \2 \4"),
+    # "Rewards => Avg: 0.5, Max: 1.5", "Loss: mean=2.5, std=0.5": statistics of what stands before them
+    ("", r"(?i)^[^\w\n]{0,8}([a-z][a-z ]{2,30}?) {0,20}(?:[=-]>|[:|]) {0,8}"
+     r"((?:avg|average|mean|median) ?[:=].*)", _of_statistics),
     # "Epoch12: loss 0.5", "[Step#100] loss 0.5", "Ep3/9 Iter20: loss 0.5"
     ("", rf"(?i)^([^\w\n]{{0,8}}(?:\w+ )??)(ep(?:och)?|step|iter(?:ation)?|episode)[_#-]?{_COUNT}"
      rf"(?:([\s,|]{{1,3}})(step|iter(?:ation)?|batch)[_#-]?{_COUNT})?", r"\1\2 \3\4\5 \6"),

@@ -178,7 +178,10 @@ def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[st
         if _counts(ranks[key], occurrences[key], epochs[key])
         and 2 * len(occurrences[key]) >= n_named[key]  # others are shares of an epoch: `progress=0.13`
         and (key in bars - still_bars or not (bars or only_epochs) or f"{PROGRESS}/" not in key)
-        and (n_training[key] or 2 * _n_changes(occurrences[key]) >= _n_changes(only_epochs))
+        and (
+            (n_training[key] and _n_values(occurrences[key]) >= _FEWEST_STEPS)
+            or 2 * _n_changes(occurrences[key]) >= _n_changes(only_epochs)
+        )
     ]
     of_training = [key for key in known if not names_an_evaluation(key)]
     if of_training or any(record.epoch for record in records):
