@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 
+import numpy as np
 import pytest
 from tests.logs import points, read_text
 from tests.work import in_proportion
@@ -253,6 +254,14 @@ def test_steps_that_begin_again_in_each_epoch_go_on():
     course = Epochs()
     places = [(0, 0), (0, 10), (0, 20), (1, 0), (1, 10), (2, 0), (1, 5), (3, 40)]
     assert [course.step(*place) for place in places] == [0, 10, 20, 30, 40, 50, 35, 70]
+
+
+def test_an_evaluation_that_counts_its_batches_like_the_training_does_not_shorten_the_epoch():
+    epochs = Epochs()
+    assert [epochs.step(1, step) for step in (100, 200, 300, 400)] == [100, 200, 300, 400]
+    assert epochs.step(1, 50) == 50
+    assert epochs.go_on(np.array([100, 150])).tolist() == [100, 150]
+    assert epochs.step(2, 100) == 500
 
 
 def test_the_length_of_an_epoch_counts_where_it_is_told():

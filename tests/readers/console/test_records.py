@@ -32,6 +32,19 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS, "accuracy": steps(*STEPS, first=0.5, by=0)},
         "step",
     ),
+    "a dictionary of phases that is printed over several lines": (
+        repeated(
+            "{{'epoch': {i},\n 'train': {{'action_f1': 0.5,\n           'total_loss': {loss}}},\n"
+            " 'valid': {{'action_f1': 0.25,\n           'total_loss': {loss}}}}}\nSaving the best\n"
+        ),
+        {
+            "train/action_f1": steps(*STEPS, first=0.5, by=0),
+            "train/total_loss": LOSS,
+            "valid/action_f1": steps(*STEPS, first=0.25, by=0),
+            "valid/total_loss": LOSS,
+        },
+        "epoch",
+    ),
     "a bound of the log of a probability": (
         repeated("[iteration {i:04d}] ELBO: {loss}\n"),
         {"ELBO": LOSS},

@@ -79,8 +79,8 @@ class Epochs:
     def go_on(self, steps: Steps) -> Steps:
         """As `step` for each of these steps, which only grow and belong to the current epoch."""
         before = int(steps[-2]) if len(steps) > 1 else self._step
-        self._step = int(steps[-1])
-        self._distance = self._step - before
+        if (last := int(steps[-1])) > self._step:  # else an evaluation counts its own batches
+            self._step, self._distance = last, last - before
         return self._before + steps
 
     def step(self, epoch: float, step: int, of: int = 0) -> int:

@@ -239,6 +239,13 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     return Reading(form, [pair.value for pair in named], ends, units=units)
 
 
+# The first line of a dictionary of a phase that is printed over several lines: ` 'valid': {'loss': 0.5,`
+_OF_PHASE = re.compile(
+    r"""[\s{]{0,8}["'](?P<name>(?:train|val|test|dev|eval)\w{0,30})["']: \{(?=["']\w)(?!.*\})"""
+)
+_IN_DICTIONARY = re.compile(r"""\s{2,}["'](?=\w)""")
+
+
 @lru_cache(maxsize=2)  # a line that depends on those before it is asked for twice
 def _named(text: str) -> Sequence[Pair]:
     return tuple(map(pairs.as_bar, pairs.pairs(text)))
@@ -253,6 +260,7 @@ class Gatherer:
         self._block: dict[str, tuple[Pair, Source]] = {}
         self._group, self._table, self._in_summary = "", Table(), False
         self._begins_block: dict[str, bool] = {}  # by counter: whether it comes before what it counts
+        self._phase = ""  # of the dictionary whose lines follow
         self._has_metric = False  # so far, of those by which trainings are judged
         self._headings: dict[str, None] = {}  # before the first metric
         self.shapes = shapes or Shapes(self._parse)
@@ -270,6 +278,8 @@ class Gatherer:
         for line in lines:
             if line.unfinished:  # its last number may continue
                 continue
+            if self._phase or "{" in line.text:
+                line = line._replace(text=self._named_by_phase(line.text))
             if (reading := self._reading(line)) is None:
                 who, start = words_start(line.text)
                 source = Source(line, who, time_in(line.text[:start]), start)
@@ -283,6 +293,16 @@ class Gatherer:
                 yield from self._end_block()
                 yield Record(reading, (source,))
         yield from self._end_block(of_log=True)
+
+    def _named_by_phase(self, text: str) -> str:
+        """A line of a dictionary with the phase in front of its name: `'valid/loss': 0.5,`."""
+        if opens := _OF_PHASE.match(text):
+            self._phase, text = opens["name"], " " * opens.end() + text[opens.end() :]
+        if not self._phase or not (inner := _IN_DICTIONARY.match(text)):
+            self._phase = ""
+            return text
+        phase, self._phase = self._phase, "" if "}" in text else self._phase
+        return f"{text[: inner.end()]}{phase}/{text[inner.end() :]}"
 
     def _reading(self, line: Line) -> Reading | None:
         """What a line says by itself; None where that depends on the lines before it."""
