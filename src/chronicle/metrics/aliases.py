@@ -64,7 +64,7 @@ A_SCORE = (
     r"|f1(?! (ppl|perplexity))|f\d? ?scores?|auc|auroc"  # not of the first factor of a word
     r"|au ?prc?|m?ap ?\d*|ari|nmi|mbo|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision"
     r"|recall|^is$|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|return|fitness|ep ret|top ?\d"
-    r"|hellaswag|hella|mmlu|score|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi"
+    r"|hellaswag|hella|mmlu|scores?|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi"
     r"|mean ?io?u|(^|(?<=cmc )|(?<=val )|(?<=validation )|(?<=eval )|(?<=test ))rank 0+$"  # of persons
     rf"|{_A_WIN}|(success|solve) ?rate|success$"
     r"|(?<!neg )(?<!negative )(?<!log )((log ?)?likelihood|elbo))\b"
@@ -287,7 +287,7 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.VALIDATION_LOSS, rf"^(?=.*{EVALUATED})(?:{AN_ERROR})", "eval-rmse, val_mae, valid ppl"),
     Alias(Role.LOSS, AN_ERROR,
         "train-rmse, Cost, perplexity, l_pix, l_g_percep, error_rate, MultiClass (where no loss is logged)"),
-    Alias(Role.OTHER, r"^score$", "score"),
+    Alias(Role.OTHER, r"^scores?$", "score"),
     Alias(Role.SCORE, A_SCORE, "accuracy, train_acc, bleu, wer, success_rate, episode_reward_max"),
 )
 # fmt: on
