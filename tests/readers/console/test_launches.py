@@ -53,6 +53,13 @@ def test_the_settings_told_again_begin_another_launch_where_nothing_counts(tmp_p
     assert steps(attempts, "Validation loss") == {"train.log#1": (12, 0, 11), "train.log#2": (12, 0, 11)}
 
 
+def test_settings_that_each_row_tells_begin_nothing(tmp_path: Path) -> None:
+    settings = "{'batch_size': 32, 'epochs': 12, 'gpu': 'cpu', 'fine_tune_from': 'old'}\n"
+    text = "".join(f"{settings}Validation loss: {8 - n / 64} MAE: {2 - n / 64}\n" for n in range(12))
+    attempts = read(log(tmp_path, text))
+    assert steps(attempts, "Validation loss") == {"train.log": (12, 0, 11)}
+
+
 def test_what_ends_the_log_is_told_of_the_last_launch(tmp_path: Path) -> None:
     text = ARGUMENTS + lines(0, 40) + ARGUMENTS + lines(40, 60, "[step 60/90] loss: 1")
     first, last = read(log(tmp_path, text))
