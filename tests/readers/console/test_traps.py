@@ -340,6 +340,13 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(1, 4.5), (2, 3.25), (3, 3.0)], "val_loss": [(1, 3.5), (2, 3.75), (3, 3.5)]},
         "epoch",
     ),
+    "a model that is made again in a loop that fits one epoch at a time": (
+        "keras-console",
+        "Total params: 1,234\nEpoch 1/1\n4s - loss: 4.5\nEpoch 1/1\n4s - loss: 3.5\n"
+        "Total params: 1,234\nEpoch 1/1\n4s - loss: 4.25\nEpoch 1/1\n4s - loss: 3.25\n",
+        {"loss": [(1, 4.5), (2, 3.5), (1, 4.25), (2, 3.25)]},
+        "epoch",
+    ),
     "a learning rate among the words": (
         "mlx",
         "Iter 10: Train loss 2.5, Learning Rate 1.000e-05, It/sec 0.5, Tokens/sec 201.5, Peak mem 14.9 GB\n",

@@ -215,7 +215,9 @@ def _fairseq_values(log: Log, line: Line) -> dict[str, float]:
     return numbers(_FAIRSEQ_EQUALS.findall(line.text))
 
 
-_KERAS_LINE = re.compile(rb"\bEpoch \d+/\d+\s*$|\d/\d{1,18} (?:\[=|\xe2\x94\x81|- \d)|^ ?(?:- )?\d+m?s ")
+_KERAS_LINE = re.compile(
+    rb"\bEpoch \d+/\d+\s*$|\d/\d{1,18} (?:\[=|\xe2\x94\x81|- \d)|^ ?(?:- )?\d+m?s |^Total params: "
+)
 _KERAS_EPOCH = re.compile(r"\bEpoch (\d{1,9})/(\d+)\s*$")
 _KERAS_BAR = re.compile(
     r"(?:(?P<n>\d+)/(?P<total>\d+) (?:\[=+\]|━+|(?=- \d))|^ ?(?=(?:- )?\d+m?s )) ?(?P<rest>.*)"
@@ -227,15 +229,17 @@ def _read_keras(path: Path) -> list[Attempt]:
     """Keras: ``Epoch 1/10``, then a bar that ends ``1875/1875 [====] - 5s 2ms/step - loss: 0.4``, or the
     single line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``. The last full bar of an epoch tells its
     values, unless it has an ETA, another number of batches or fewer metrics (an evaluation). ``Epoch 1/1``
-    that comes again is the next epoch of a loop that fits one at a time."""
+    that comes again is the next epoch of a loop that fits one at a time, until a model is made again."""
     log = Log(path, "keras-console", epoch=0, last=None)  # the last full bar: line, values, total
     log.axis, own = "epoch", log.state
     for line in log.lines(_KERAS_LINE):
         last = own["last"]
-        if begun := _KERAS_EPOCH.search(line.text):
+        begun = _KERAS_EPOCH.search(line.text)
+        if begun or line.text.startswith("Total"):
             if last:
                 log.add(last[0], own["epoch"], last[1])
-            own |= {"last": None, "epoch": own["epoch"] + 1 if begun[2] == "1" else int(begun[1])}
+            own["epoch"] = 0 if begun is None else own["epoch"] + 1 if begun[2] == "1" else int(begun[1])
+            own["last"] = None
         elif (bar := _KERAS_BAR.search(line.text)) and bar["n"] == bar["total"] and not line.unfinished:
             values = numbers(_KERAS_PAIR.findall(bar["rest"]))
             of_epoch = last is None or (last[2] == bar["total"] and last[1].keys() <= values.keys())
