@@ -73,7 +73,7 @@ NAMES = {
         acc1, trnacc, r2, R2, hits@1, sdr_mean, dice_coefficient, train_psnr, fscore, f_score, f1score,
         jaccard, is_success, bbox/AP50, exact_match, Rank-1, CMC Rank-5, 准确率""",
     Role.VALIDATION_SCORE: """val_accuracy, eval/bleu, test_acc, val_f1score, val_AP, val_kappa, val_eer,
-        VAcc, v_acc, validation/Rank-1, test/Rank-10""",
+        VAcc, v_acc, validation/Rank-1, test/Rank-10, test_scores, sed_scores_eval""",
     Role.PART_LOSS: """loss_cls, loss_box_reg, loss_rpn_box_reg, train/box_loss, train/cls_loss,
         train/dfl_loss, mtp_1 loss, load_balancing_loss, seq_load_balancing_loss, moe_gate_loss,
         cri_loss, loss_temporal_512, kl_loss, critic_loss, d_loss, G_loss, Gen Loss, Disc Loss,
