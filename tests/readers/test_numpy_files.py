@@ -181,6 +181,12 @@ def test_a_header_that_claims_more_than_there_is_reads_what_there_is(tmp_path: P
     assert (points(attempt), attempt.truncated) == ({"loss": ROWS}, True)
 
 
+def test_an_array_that_python_2_wrote_tells_its_rows_as_a_long_number(tmp_path: Path) -> None:
+    file = saved(tmp_path / "loss.npy", FALLING)
+    file.write_bytes(file.read_bytes().replace(b"(5,), }  ", b"(5L,), } "))
+    assert points(read(file)[0]) == {"loss": ROWS}
+
+
 @pytest.mark.parametrize(
     "header", [b"{", b"[]", b"{'descr': '|O'}", b"{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}"]
 )

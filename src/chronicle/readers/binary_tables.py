@@ -8,24 +8,23 @@ objects in them are never opened.
 
 from __future__ import annotations
 
-import ast
 import struct
+import warnings
 import zipfile
 import zlib
-from bisect import bisect
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from io import BytesIO
 from itertools import islice
 from math import prod
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
@@ -38,13 +37,15 @@ from chronicle.readers.csv_tables import names_of
 from chronicle.readers.json_documents import MIN_CELLS, rows_of_columns
 from chronicle.readers.json_lines import columns_of
 from chronicle.readers.step_axis import Column, column_key, counted_by, counts_steps
-from chronicle.readers.text import PIECE, Head, clean
+from chronicle.readers.text import Head, clean, unpack
 from chronicle.readers.trackers.offline import is_trackio
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 16
 MOST_CELLS, MOST_CELLS_PER_BYTE = 10_000_000, 100  # a small file may claim any number of rows
-_DAMAGE = (pa.ArrowException, OSError, ValueError)
 NUMBERS, TEXT = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE"), "BYTE_ARRAY"  # physical types
 
 
@@ -64,10 +65,19 @@ def identify(head: Head) -> bool:
     return bool(counting) and (is_long or is_known)
 
 
+def _damage() -> tuple[type[Exception], ...]:
+    """What is raised where a Parquet file is damaged."""
+    from pyarrow import ArrowException  # here and below, because the import takes longer than most logs do
+
+    return ArrowException, OSError, ValueError
+
+
 def _kinds(path: Path) -> dict[str, str]:
     """The physical types of all columns that are not lists, by name (joined with "." from the outermost
     struct on), from the footer; {} if it is damaged."""
-    with path.open("rb") as file, suppress(*_DAMAGE):
+    import pyarrow.parquet as pq
+
+    with path.open("rb") as file, suppress(*_damage()):
         schema = pq.ParquetFile(file).schema
         columns = (schema.column(i) for i in range(len(schema)))
         return {clean(c.path): c.physical_type for c in columns if not c.max_repetition_level}
@@ -96,6 +106,8 @@ def read(path: Path) -> list[Attempt]:
 
 def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, list[Fault]]:
     """The wanted columns, the number of rows, and a fault for each damaged row group. Raises BadLog."""
+    import pyarrow.parquet as pq
+
     columns, faults, first_row = defaultdict[str, list[Column]](list), list[Fault](), 0
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:  # pyarrow opens no names but UTF-8
@@ -110,11 +122,11 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
                         for name, cells in _cells(batch, row).items():
                             columns[name].append(cells)
                         row += batch.num_rows
-                except _DAMAGE as err:
+                except _damage() as err:
                     problem = f"row group {group} is damaged ({_short(err)}); what follows in it is left out"
                     faults.append(Fault(Place(str(path)), problem))
                 first_row += file.metadata.row_group(group).num_rows
-    except _DAMAGE as err:
+    except _damage() as err:
         raise BadLog(str(path), f"is damaged ({_short(err)}). Remedy: fetch it again") from err
     if n_rows and not columns:
         raise BadLog(str(path), f"is damaged ({n_groups} row groups). Remedy: fetch it again")
@@ -131,6 +143,8 @@ def _short(err: Exception) -> str:
 
 def _cells(batch: pa.RecordBatch, first_row: int) -> dict[str, Column]:
     """The cells of all columns; structs become one column for each field."""
+    import pyarrow as pa
+
     table = pa.Table.from_batches([batch])
     while any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
@@ -144,6 +158,8 @@ def _cells(batch: pa.RecordBatch, first_row: int) -> dict[str, Column]:
 
 def _values(array: pa.Array) -> NDArray[Any]:
     """The values as int64, float64 or text; timestamps as Unix seconds, durations as seconds."""
+    import pyarrow as pa
+
     kind = array.type
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
@@ -158,12 +174,8 @@ def _values(array: pa.Array) -> NDArray[Any]:
 # --- NumPy ---
 NPY, ZIP = b"\x93NUMPY", b"PK\x03\x04"
 _MEMBER = struct.Struct("<8xH4xLL4xHH")  # packing, checksum, sizes of it, its name and the rest of its head
-_IN_64_BITS, _LONGEST_HEADER, _MOST_BYTES = 0xFFFFFFFF, 10_000, 16 * MOST_CELLS
+_IN_64_BITS, _HEADER_BYTES, _MOST_BYTES = 0xFFFFFFFF, 20_000, 16 * MOST_CELLS
 _FIRST_ROWS, _MOST_BESIDE = 7, 100
-_BROKEN = (
-    *(ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError, OverflowError, EOFError),
-    *(zipfile.BadZipFile, zlib.error, struct.error, RuntimeError, OSError),
-)
 _EVALUATIONS = ("timesteps", "results", "ep_lengths", "successes")  # of stable-baselines3
 _INSTEAD = "numpy.savez('log.npz', step=steps, loss=losses) writes what is read"
 _OBJECTS = f"holds Python objects, which may run any code and are not opened. Remedy: {_INSTEAD}"
@@ -172,18 +184,18 @@ _NO_METRIC = (
 )
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """What the header of an array states; ``by_columns``: the numbers of a column lie beside each other."""
 
-    dtype: np.dtype[Any]
     shape: tuple[int, ...]
     by_columns: bool
+    dtype: np.dtype[Any]
 
     @property
     def n_rows(self) -> int:
         """The rows of a table; a single one is a column that lies on its side. 0 for what is no table."""
-        if self.dtype.kind not in "biuf" or not 0 < len(self.shape) < 3 or prod(self.shape) > MOST_CELLS:
+        is_table = self.dtype.kind in "biuf" and len(self.shape) < 3 and min(self.shape, default=0) > 0
+        if not is_table or prod(self.shape) > MOST_CELLS:
             return 0
         return max(self.shape) if 1 in self.shape else self.shape[0]
 
@@ -193,20 +205,10 @@ class Form:
         return prod(self.shape) // self.n_rows if self.n_rows else 0
 
 
-@dataclass
-class ArrayLog:
-    """The columns that the arrays of a file give, none where it is no log, and how well it could be read."""
-
-    columns: dict[str, Column]
-    n_rows: int
-    faults: list[Fault]
-    truncated: bool
-
-
 def identify_numpy(head: Head) -> bool:
     """Whether arrays, or the file of one, are named after a metric; also if these are objects, to say so."""
     try:
-        return _is_numpy(head) and bool(_array_log(head.path).columns)
+        return _is_numpy(head) and bool(_columns_of_arrays(head.path)[0])
     except BadLog:
         return True
 
@@ -226,17 +228,18 @@ def lacks_numpy(path: Path) -> str:
 
 def read_numpy(path: Path) -> list[Attempt]:
     """The attempts of the arrays. Raises BadLog where losses are objects, or no number is left."""
-    log = _array_log(path)
-    known: dict[str, Any] = {"faults": log.faults, "truncated": log.truncated}
-    attempts = runs_in_table.attempts_of(path, log.n_rows, log.columns, **known)
-    if log.columns.keys() >= {*_EVALUATIONS[:2]} and (results := attempts[0].series.get("results")):
+    columns, n_rows, faults, truncated = _columns_of_arrays(path)
+    attempts = runs_in_table.attempts_of(path, n_rows, columns, faults=faults, truncated=truncated)
+    if columns.keys() >= {*_EVALUATIONS[:2]} and (results := attempts[0].series.get("results")):
         series = {**attempts[0].series, "results": replace(results, role=Role.OBJECTIVE)}
         return [replace(attempts[0], series=series)]
     return attempts
 
 
 @any_numbers
-def _array_log(path: Path) -> ArrayLog:
+def _columns_of_arrays(path: Path) -> tuple[dict[str, Column], int, list[Fault], bool]:
+    """The columns that the arrays of a file give, none where it is no log; the number of rows, a fault for
+    each damaged array, and whether the file is cut. Raises BadLog where all losses are objects."""
     forms = _forms(path)
     losses = [form for name, form in forms.items() if names_a_loss(name)]
     if losses and all(form.dtype.hasobject for form in losses):
@@ -247,17 +250,17 @@ def _array_log(path: Path) -> ArrayLog:
         table = tables.get(path.stem, np.empty((0, 1)))
         names = names_of(path, [list(map(str, row)) for row in table[:_FIRST_ROWS].tolist()])
         columns = {name: Column(table[:, at], np.arange(len(table))) for at, name in enumerate(names)}
-        return ArrayLog(columns, len(table), faults, truncated)
+        return columns, len(table), faults, truncated
     cells = {name: table.mean(axis=1) if len(table.T) > 1 else table[:, 0] for name, table in tables.items()}
     rewarded = "results" in cells or Role.OBJECTIVE in map(role_of, cells)
     if not rewarded and not any((values % 1).any() for values in cells.values()):
-        return ArrayLog({}, 0, faults, truncated)  # numbers of a class, or of samples
+        return {}, 0, faults, truncated  # numbers of a class, or of samples
     if len({form.n_rows for form in chosen.values()}) == 1:
         columns = {name: Column(values, np.arange(len(values))) for name, values in cells.items()}
-        return ArrayLog(columns, max(map(len, cells.values())), faults, truncated)
+        return columns, max(map(len, cells.values())), faults, truncated
     padded = {n: [*v.tolist(), *[None] * (chosen[n].n_rows - len(v))] for n, v in cells.items()}
     rows = rows_of_columns(padded, "", {})
-    return ArrayLog(columns_of(rows), len(rows), faults, truncated)
+    return columns_of(rows), len(rows), faults, truncated
 
 
 def _chosen(path: Path, forms: Mapping[str, Form]) -> dict[str, Form]:
@@ -275,9 +278,7 @@ def _chosen(path: Path, forms: Mapping[str, Form]) -> dict[str, Form]:
         metrics = [name for name in metrics if role_of(name) is not Role.OTHER]
         files = islice(path.parent.glob("*.npy"), _MOST_BESIDE if is_alone and metrics else 0)
         beside = [*forms.values(), *(form for file in files for form in _forms(file).values())]
-        wide = {
-            form.shape[0] for form in beside if len(form.shape) > 1 and prod(form.shape) > max(form.shape)
-        }
+        wide = {form.shape[0] for form in beside if prod(form.shape) > max(form.shape, default=1)}
         metrics = [name for name in metrics if columns[name].n_rows not in wide]
     lengths = {columns[name].n_rows for name in metrics}
     return {n: form for n, form in columns.items() if lengths and (form.n_rows in lengths or counts_steps(n))}
@@ -300,108 +301,86 @@ def _names_metric(name: str, *, counted: bool) -> bool:
 def _forms(path: Path) -> dict[str, Form]:
     """The forms of all arrays whose headers are whole."""
     forms = dict[str, Form]()
-    with path.open("rb") as file:
-        for member in _members(path, file):
-            with suppress(*_BROKEN):
-                forms[member.name] = _form_of(_content(file, member, 2 * _LONGEST_HEADER))[0]
+    for name, content, _ in _arrays(path):
+        with suppress(Exception):  # NumPy raises many kinds
+            forms[name] = _form_of(BytesIO(content))
     return forms
 
 
 def _tables(path: Path, chosen: Mapping[str, Form]) -> tuple[dict[str, NDArray[Any]], list[Fault], bool]:
     """The whole rows of the arrays, a fault for each damaged one, and whether the file is cut."""
-    tables, faults, is_cut = dict[str, NDArray[Any]](), list[Fault](), False
+    tables, faults = dict[str, NDArray[Any]](), list[Fault]()
+    is_cut = Head.of(path).start.startswith(ZIP) and not zipfile.is_zipfile(path)
+    for name, content, is_right in _arrays(path, chosen):
+        problem = "" if is_right is not False else "its checksum is wrong: some of its numbers may be, too"
+        try:
+            form = _form_of(stream := BytesIO(content))
+            if name in chosen:
+                tables[name] = _rows(stream.read(), form)
+                is_cut |= is_right is None and len(tables[name]) < form.n_rows
+        except Exception as err:
+            problem = _short(err)
+        if problem:
+            faults.append(Fault(Place(str(path)), f"the array {name} is damaged ({problem})"))
+    return tables, faults, is_cut
+
+
+def _arrays(path: Path, wanted: Collection[str] = ()) -> Iterator[tuple[str, bytes, bool | None]]:
+    """The name of each array in a file, its bytes (if it is not ``wanted``, those of its header), and whether
+    their checksum is right: None if that is unknown, or the array is cut. One alone has the name of the file,
+    as has one of an archive that is given none. They are sought where the list at the end of an archive says,
+    or one behind the other, as in a copy that is cut."""
+    size, listed = path.stat().st_size, dict[int, zipfile.ZipInfo]()  # by where they begin
     with path.open("rb") as file:
-        for member in _members(path, file):
-            is_wanted, problem = member.name in chosen, ""
-            content = _content(file, member, _MOST_BYTES if is_wanted else 2 * _LONGEST_HEADER)
-            try:
-                form, begin = _form_of(content)
-                if is_wanted:
-                    tables[member.name] = _rows(content[begin:], form)
-                    is_cut |= member.is_cut and len(tables[member.name]) < form.n_rows
-                    is_wrong = member.checksum not in (None, zlib.crc32(content)) and not member.is_cut
-                    problem = "its checksum is wrong: some of its numbers may be, too" if is_wrong else ""
-            except _BROKEN as err:
-                problem = _short(err)
-            if problem:
-                faults.append(Fault(Place(str(path)), f"the array {member.name} is damaged ({problem})"))
-    return tables, faults, is_cut or (Head.of(path).start.startswith(ZIP) and not zipfile.is_zipfile(path))
+        if file.read(len(NPY)) == NPY:
+            file.seek(0)
+            yield path.stem, file.read(_MOST_BYTES if path.stem in wanted else _HEADER_BYTES), None
+            return
+        with suppress(Exception):
+            listed = {info.header_offset: info for info in zipfile.ZipFile(file).infolist()}
+        places = sorted(listed) or [0]
+        for at in places:
+            file.seek(at)
+            start = file.read(_MEMBER.size)
+            if not start.startswith(ZIP) or len(start) < _MEMBER.size:
+                continue
+            packing, checksum, n_packed, n_name, n_rest = _MEMBER.unpack(start)
+            name, rest = file.read(n_name).decode("utf-8", "replace"), file.read(n_rest)
+            n_packed = int.from_bytes(rest[12:20], "little") if n_packed == _IN_64_BITS else n_packed
+            if info := listed.get(at):
+                n_packed, checksum = info.compress_size, info.CRC
+            end = file.tell() + (n_packed or size)  # unknown if it was written to a pipe
+            places += [] if listed else [end]
+            if name.endswith(".npy"):
+                own = path.stem if name == "arr_0.npy" else clean(name.removesuffix(".npy"))
+                most = _MOST_BYTES if own in wanted else _HEADER_BYTES
+                content = _unpacked(file.read(min(end - file.tell(), most)), packing, path, most)
+                is_known = own in wanted and end <= size
+                yield own, content, zlib.crc32(content) == checksum if is_known else None
 
 
-class Member(NamedTuple):
-    """Where the bytes of an array lie in a file, how, and what their checksum should be, if that is known."""
-
-    name: str
-    begin: int
-    size: int
-    is_packed: bool
-    checksum: int | None
-    is_cut: bool
+def _unpacked(packed: bytes, packing: int, path: Path, enough: int) -> bytes:
+    """The bytes of an array; those before the damage."""
+    if packing != zipfile.ZIP_DEFLATED:
+        return packed
+    unpack(BytesIO(packed), out := BytesIO(), lambda: zlib.decompressobj(-zlib.MAX_WBITS), path, enough)
+    return out.getvalue()
 
 
-def _members(path: Path, file: IO[bytes]) -> Iterator[Member]:
-    """The arrays in a file. One alone has the name of the file, as has one of an archive that is given none.
-    They are sought where the list at the end of an archive says, and one behind the other, as in a copy that
-    is cut."""
-    size, listed, at = path.stat().st_size, dict[int, zipfile.ZipInfo](), 0  # by where they begin
-    if file.read(len(NPY)) == NPY:
-        yield Member(path.stem, 0, size, False, None, True)
-        return
-    with suppress(*_BROKEN):
-        listed = {info.header_offset: info for info in zipfile.ZipFile(file).infolist()}
-    offsets = [*sorted(listed), 0]
-    while at < size:
-        file.seek(at)
-        start, info = file.read(_MEMBER.size), listed.get(at)
-        after = offsets[bisect(offsets, at, 0, len(listed))]
-        if not start.startswith(ZIP) or len(start) < _MEMBER.size:
-            at = after or size
-            continue
-        packing, checksum, n_packed, n_name, n_rest = _MEMBER.unpack(start)
-        name, rest = file.read(n_name).decode("utf-8", "replace"), file.read(n_rest)
-        n_packed = int.from_bytes(rest[12:20], "little") if n_packed == _IN_64_BITS else n_packed
-        n_packed, checksum = (info.compress_size, info.CRC) if info else (n_packed or size, checksum)
-        begin, own = file.tell(), clean(name.removesuffix(".npy"))
-        if name.endswith(".npy"):
-            own = path.stem if own == "arr_0" else own
-            is_packed = packing == zipfile.ZIP_DEFLATED
-            yield Member(own, begin, n_packed, is_packed, checksum, begin + n_packed > size)
-        at = after or begin + n_packed
-
-
-def _content(file: IO[bytes], member: Member, most: int) -> bytes:
-    """The bytes of an array, at most so many; those before the damage of a packed one."""
-    file.seek(member.begin)
-    if not member.is_packed:
-        return file.read(min(member.size, most))
-    machine, parts, left = zlib.decompressobj(-zlib.MAX_WBITS), list[bytes](), member.size
-    with suppress(zlib.error):
-        while most > 0 and (piece := file.read(min(left, PIECE))):
-            parts.append(machine.decompress(piece, most))
-            most, left = most - len(parts[-1]), left - len(piece)
-    return b"".join(parts)
-
-
-def _form_of(content: bytes) -> tuple[Form, int]:
-    """What the header of an array says, and where its numbers begin. Raises what `_BROKEN` names."""
-    n_bytes = 2 if content[6:7] == b"\1" else 4
-    begin = 8 + n_bytes + int.from_bytes(content[8 : 8 + n_bytes], "little")
-    if not content.startswith(NPY) or begin > min(len(content), _LONGEST_HEADER):
-        raise ValueError("no header of an array")
-    header = ast.literal_eval(content[8 + n_bytes : begin].decode("utf-8", "replace").strip())
-    shape, dtype = tuple(header["shape"]), np.lib.format.descr_to_dtype(header["descr"])
-    if any(type(length) is not int or length < 0 for length in shape):
-        raise ValueError("no shape of an array")
-    return Form(dtype, shape, header["fortran_order"] is True), begin
+def _form_of(stream: BytesIO) -> Form:
+    """What the header of an array says, behind which its numbers begin. Raises what NumPy does."""
+    is_first = npy.read_magic(stream) == (1, 0)
+    read_header = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
+    with warnings.catch_warnings(action="ignore"):  # that the file was written by Python 2
+        return Form(*read_header(stream))
 
 
 def _rows(content: bytes, form: Form) -> NDArray[Any]:
     """The whole rows of a table, as int64 or float64; of one that lies by columns and is cut, none."""
-    numbers = np.frombuffer(content, form.dtype, min(len(content) // form.dtype.itemsize, prod(form.shape)))
-    n_rows = len(numbers) // form.width
-    by_columns = form.by_columns and form.width > 1
-    n_rows *= not by_columns or n_rows == form.n_rows
-    table = numbers[: n_rows * form.width].reshape(n_rows, form.width, order="F" if by_columns else "C")
+    n_rows, by_columns = min(len(content) // (form.dtype.itemsize * form.width), form.n_rows), form.by_columns
+    n_rows *= not (by_columns and form.width > 1) or n_rows == form.n_rows
+    numbers = np.frombuffer(content, form.dtype, n_rows * form.width)
+    table = numbers.reshape(n_rows, form.width, order="F" if by_columns else "C")
     is_whole = form.dtype.kind in "bi" or (form.dtype.kind == "u" and form.dtype.itemsize < 8)
     return table.astype(np.int64 if is_whole else np.float64)
 

@@ -430,13 +430,13 @@ def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
         plain = folder / (plain_name(path) or "log")
         with path.open("rb") as source, plain.open("wb") as out:
             try:
-                state = _unpack(source, out, make, path, BEGIN_BYTES if begin_only else 0)
+                state = unpack(source, out, make, path, BEGIN_BYTES if begin_only else 0)
             except MissingExtra as err:
                 raise LogError(str(path), str(err)) from None
         yield Unpacked(plain, state)
 
 
-def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path, enough: int) -> str:
+def unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path, enough: int) -> str:
     machine, n_made, most = make(), 0, most_unpacked(path)
     while piece := source.read(PIECE):
         while piece:
