@@ -273,9 +273,8 @@ def _rows_of_lists(head: Head) -> tuple[list[Row], bool]:
         except csv.Error as err:
             raise BadLog(str(head.path), f"cannot be read ({err})") from err
     lists = [{n: values for n, cell in row.items() if (values := _list_in(cell))} for row in rows]
-    others = [name for name in names if not any(name in of_row for of_row in lists)]
-    telling = (name for name in others if name and len({row.get(name) for row in rows}) == len(rows))
-    label = next(telling, "")
+    telling = (n for n in filter(None, names) if len({row.get(n) for row in rows}) == len(rows))
+    label = next((name for name in telling if not any(name in of_row for of_row in lists)), "")
     listed = list[Row]()
     for number_of, (row, of_row) in enumerate(zip(rows, lists, strict=True), 1):
         run = {"run": f"{label} {row[label]}" if label else str(number_of)} if len(rows) > 1 else {}

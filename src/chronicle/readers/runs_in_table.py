@@ -236,11 +236,9 @@ def _settings_of_runs(columns: Columns) -> Columns:
     n_rows = max((len(column.rows) for column in columns.values()), default=0)
     whole = {name: column for name, column in columns.items() if len(column.rows) == n_rows}
     texts = [name for name, column in whole.items() if column.is_text and column_key(name) not in _PLACES]
-    steps = next((c.values for n, c in whole.items() if is_counter(n) and not c.is_text), None)
-    if not texts or steps is None:
-        return {}
+    steps = next((c.values for n, c in whole.items() if is_counter(n) and not c.is_text), np.empty(0))
     begins = np.flatnonzero(steps[1:] < steps[:-1]) + 1
-    if not len(begins) or n_rows < FEWEST_ITEMS * (len(begins) + 1):
+    if not texts or not len(begins) or n_rows < FEWEST_ITEMS * (len(begins) + 1):
         return {}
     seeds = [name for name in whole if _SETTING.fullmatch(plain(name))]
     settings = [n for n in dict.fromkeys((*texts, *seeds)) if _is_setting(n, whole[n].values, begins)]
@@ -300,16 +298,18 @@ def _names_runs(column: Column) -> bool:
 
 
 def _exported(columns: Columns) -> dict[str, dict[str, Column]]:
-    """Columns by run: those of a W&B export are named ``<run> - <metric>``, with __MIN and __MAX beside. What
-    stands before them all, along the axis of the chart, counts the steps, whatever it is called."""
+    """Columns by run: those of a W&B export are named ``<run> - <metric>``, with __MIN and __MAX beside. The
+    first one of no run, along the axis of the chart, counts the steps, whatever it is called."""
     logged = {name: c for name, c in columns.items() if not name.endswith(EXTREMES)}
+    if len(logged) == len(columns):
+        return {"": logged}
     runs: dict[str, dict[str, Column]] = {}
     shared = {name: c for name, c in logged.items() if " - " not in name}
-    for name, column in list(shared.items())[:1]:
+    for name, column in [*shared.items()][:1]:
         is_known = is_counter(name) or _is_aside(name, column)
         if not is_known and not (column.values % 1).any() and (np.diff(column.values) > 0).all():
             shared["_step"] = shared.pop(name)
-    for name, column in logged.items() if len(logged) < len(columns) else ():
+    for name, column in logged.items():
         run, dash, metric = name.rpartition(" - ")
         if dash:
             runs.setdefault(run, dict(shared)).setdefault(metric, column)

@@ -29,6 +29,8 @@ _MOST_COUNTED = 2.0**53
 _NO_COUNT = Pair("", -1.0)
 LABEL = "label"
 _NO_STEPS = np.empty(0, np.int64)
+_FEWEST_EPOCHS = 4  # of a training that has no steps; fewer are settings (`epoch: 50`)
+_HEADING = re.compile(r"\d\s?[:.)-]{1,2} {1,3}[A-Za-z]{2}")  # `Step 2: Training`
 _WHOLE_PASS = 0.9  # of the batches: if they restart after so many, the next epoch begins
 
 
@@ -52,10 +54,6 @@ class Plan:
     twofold: frozenset[str] = frozenset()
     stages: frozenset[str] = frozenset()
     beside: frozenset[str] = frozenset()
-
-
-_FEWEST_EPOCHS = 4  # of a training that has no steps; fewer are settings (`epoch: 50`)
-_HEADING = re.compile(r"\d\s?[:.)-]{1,2} {1,3}[A-Za-z]{2}")  # `Step 2: Training`
 
 
 class Epochs:

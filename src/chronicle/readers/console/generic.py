@@ -144,8 +144,7 @@ class LogReader:
         self._learned: Learned | None = None
         self._shapes: Shapes | None = None
         # What another plan has read is not continued.
-        names = map(sorted, (plan.counters, plan.twofold, plan.stages, plan.beside))
-        form = plan.is_log, plan.by_row, plan.row_counter, plan.phases, plan.outer, *names
+        form = [sorted(part) if isinstance(part, frozenset) else part for part in vars(plan).values()]
         self.log = Log(path, f"{NAME} {form}", reader=self)
 
     def read_all(self) -> None:

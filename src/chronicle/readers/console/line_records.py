@@ -31,7 +31,7 @@ from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, i
 from chronicle.readers.console.text_tables import Table
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
-SAVED, LOADED, RESUMED = "saved", "loaded", "resumed"  # of a checkpoint
+LOADED, RESUMED = "loaded", "resumed"  # of a checkpoint
 LAUNCH = "launch"  # a line that tells when a training began
 REPEATED = "repeated"  # a heading of the log's beginning that comes again
 TRIAL = "trial"  # the heading of one of several trainings

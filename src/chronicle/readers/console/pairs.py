@@ -238,8 +238,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
     # NGCF and what was made of it: the loss, and the terms that it is the sum of
     ("==[", rf"\b(train|valid|test)==\[({_FLOAT})=[^\]]*\]", r"\1 loss = \2"),
-    ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn = "),  # CatBoost, as the next two
-    ("\ttest: ", r"\ttest: ", "\ttest = "),
+    ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn = "),  # CatBoost, as the next one
     ("\tbest: ", r"\tbest: \S+ \(\d+\)", ""),
     # pycocotools, of which the first line of twelve is the one that is compared
     ("maxDets=100 ] = ", r"\bAverage Precision\s+\(AP\) @\[ IoU=0\.50:0\.95 \| area=\s+all \| .*\] = ",

@@ -124,7 +124,8 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     keys = frozenset(in_rounds or {*counters} - {outer.lower()})
     measured = (record for record in training if any(map(is_judged, record.shape)))
     beside = frozenset(key_of(pair) for record in measured for _, pair in record.counters)
-    plan = Plan(True, keys, False, "", False, phases, outer, twofold, frozenset(stages), beside)
+    of_stages = frozenset(stages)
+    plan = Plan(True, keys, phases=phases, outer=outer, twofold=twofold, stages=of_stages, beside=beside)
     without_bars = replace(plan, counters=frozenset(key for key in keys if f"{PROGRESS}/" not in key))
     for tried in (plan, without_bars) if without_bars.counters != keys else (plan,):
         if _have_growing_steps(records, Course(tried), mentions_training):
