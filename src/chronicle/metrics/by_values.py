@@ -90,12 +90,11 @@ def by_values(series: Log) -> dict[str, ByValues]:
 
 def _retold(series: Log, totals: Sequence[str]) -> dict[str, ByValues]:
     """Bare losses that tell again, in turn, those of the training and of the evaluation."""
-    with_phase = {f"{phase} {plain(bare)}" for bare in totals for phase in _OF_PHASES}
-    beside = (name for name in series if plain(name) in with_phase)
-    by_plain = {plain(name): name for name in sorted(beside, key=lambda n: len(series[n]))}
     decided = dict[str, ByValues]()
     for bare in totals:
-        of_both = [next((n for p in ps if (n := by_plain.get(f"{p} {plain(bare)}"))), "") for ps in _PHASES]
+        named = ({f"{phase} {plain(bare)}" for phase in phases} for phases in _PHASES)
+        beside = ([name for name in series if plain(name) in own] for own in named)
+        of_both = [max(own, key=lambda name: len(series[name]), default="") for own in beside]
         if all(of_both) and is_retold(series[bare], [series[name] for name in of_both]):
             decided[bare] = ByValues(Role.OTHER, f"tells again what {' and '.join(of_both)} tell")
     return decided

@@ -100,7 +100,7 @@ class JsonLog:
     def take(self, block: bytes) -> None:
         records, lines = _objects(block), list[bytes]()
         if not records:
-            records = _records(lines := block.splitlines())
+            records = [*map(_record, lines := block.splitlines())]
         numbers: Sequence[int] = range(self._n_lines + 1, self._n_lines + len(records) + 1)
         self._n_lines += len(records)
         cut_line = 0 if block.endswith((b"\n", b"\r")) else self._n_lines
@@ -213,17 +213,12 @@ def _objects(block: bytes) -> Sequence[Any]:
     return ()
 
 
-def _records(lines: Sequence[bytes]) -> Sequence[Any]:
-    """The values of lines: {} of a blank one, _NO_JSON of what is none."""
+def _record(line: bytes) -> Any:
+    """The value of a line: {} of a blank one, _NO_JSON of what is none."""
     try:
-        return list(map(orjson.loads, lines))
+        return orjson.loads(line)
     except orjson.JSONDecodeError:
-        return [_record(line.decode("utf-8", "replace")) for line in lines]
-
-
-def _record(text: str) -> Any:
-    with suppress(ValueError):
-        return orjson.loads(text)
+        text = line.decode("utf-8", "replace")
     with suppress(ValueError, RecursionError):
         return from_json(text) if text.strip() else {}  # which reads NaN and Infinity, too
     return _NO_JSON
