@@ -108,8 +108,8 @@ def scalar(text: str) -> Any:
     if text[:1] in ("[", "{"):
         return from_yaml(text)
     text = _COMMENT.sub("", text).strip()
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
+    if text == "None" or text.lower() in _WORDS:  # as Python writes it; `none` is a text
+        return _WORDS.get(text.lower())
     if _NUMBER.fullmatch(text):
         whole = text.lstrip("+-").replace("_", "").isdigit()
         return int(text) if whole and len(text) < 19 else float(text)

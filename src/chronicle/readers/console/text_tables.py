@@ -15,10 +15,9 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from chronicle.readers import hyperparameters
 from chronicle.readers.columns import number
 from chronicle.readers.console.pairs import Pair, counts, is_result, pairs
-from chronicle.readers.hyperparameters import Scalar
+from chronicle.readers.hyperparameters import Scalar, scalar
 from chronicle.readers.step_axis import step_rank
 
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a progress bar behind the last cell of a row
@@ -305,7 +304,7 @@ def listed_settings(lines: Iterable[str]) -> dict[str, Any]:
         elif is_measured or re.search(r"\w", words):
             in_block = is_measured and len(names) == 1  # of measurements, each in a line of its own
             for name, text in run if len(run) >= _FEWEST_LISTED and not in_block else ():
-                value = hyperparameters.scalar(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
+                value = scalar(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
                 if value not in _NO_VALUES and settings.setdefault(name, value) != value:
                     again.add(name)
             run = []
@@ -341,18 +340,6 @@ def _without_brackets(words: str) -> str:
 
 
 _LONGEST_LINE = 20_000  # characters of arguments that are read
-_TRUTHS = {"True": True, "False": False, "None": None}
-
-
-def scalar(text: str) -> Scalar | None:
-    """The value of a setting: a number, a truth value, None or a text."""
-    text = text.strip()
-    value = number(text)
-    if value is None:
-        return _TRUTHS.get(text, text)
-    return int(value) if re.fullmatch(r"[+-]?\d{1,15}", text) else value
-
-
 _SETTING = re.compile(
     r"""["']?\b([A-Za-z_][\w.-]{0,80})(?:\s?=\s?|["']\s?:\s?)"""
     r"""("[^"]{0,300}"|'[^']{0,300}'|[^\s,;:()"'{}\[\]]{1,300}+(?!\())"""
@@ -366,5 +353,4 @@ def settings(text: str, *, anywhere: bool = False) -> dict[str, Scalar]:
     assigned = _SETTING.findall(text)
     if len(assigned) < 2 or not (anywhere or not re.search(r"\w", _SETTING.sub("", text))):
         return {}
-    read = ((name, scalar(value.strip("'\""))) for name, value in assigned)
-    return {name: value for name, value in read if value is not None}
+    return {n: value for n, text in assigned if (value := scalar(text.strip("'\""))) is not None}
