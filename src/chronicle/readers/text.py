@@ -242,8 +242,7 @@ def numbered_lines(block: bytes, n_before: int) -> Iterator[Line]:
     text = block.decode("utf-8", "replace")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    lines = text.split("\n")
-    last = lines.pop()
+    *lines, last = text.split("\n")
     for number, line in enumerate(lines, n_before + 1):
         yield number, line, False
     if last:
@@ -437,6 +436,7 @@ def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
 
 
 def unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path, enough: int) -> str:
+    """Writes the content up to its damage, or ``enough`` bytes (0: all); its state. Raises as `unpacked`."""
     machine, n_made, most = make(), 0, most_unpacked(path)
     while piece := source.read(PIECE):
         while piece:
