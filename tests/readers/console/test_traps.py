@@ -39,6 +39,13 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
          "train_runtime": [(1, 9.5), (2, 20.0)]},
         "row",
     ),
+    "a bar that stands at 0 when its line comes": (
+        "hf-console",
+        "  0%|  | 0/10 [00:00<?, ?it/s]\n{'loss': 2.5, 'epoch': 0.5}\n"
+        "  0%|  | 0/10 [00:01<?, ?it/s]\n 50%|##  | 5/10 [00:02<00:02, 2.50it/s]\n",
+        {"loss": [(0, 2.5)], "epoch": [(0, 0.5)]},
+        "step",
+    ),
     "a data set's bar is not the bar of the training": (
         "hf-console",
         "Map: 100%|██| 7/7 [00:00<00:00]\r  0%|          | 0/9 [00:00<?, ?it/s]\n"

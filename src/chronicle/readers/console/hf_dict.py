@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from chronicle.metrics.arithmetic import any_numbers
 from chronicle.model import Attempt, Fault, Floats, Place, Steps
 from chronicle.readers.columns import numbers
 from chronicle.readers.console.chunks import time_in
@@ -104,6 +105,7 @@ class Bars:
             self._place(self.drawn[self.total], self.drawn[self.total], True)
         return self.placed()
 
+    @any_numbers  # a bar may stand at 0 until the end
     def placed(self) -> Rows:
         """The lines so far, each at its step: that of the bar after it, unless only the bar before fits its
         epoch, or none among several lines. Another training may follow."""
