@@ -174,6 +174,17 @@ def test_an_archive_that_is_cut_gives_whole_arrays_and_the_beginning_of_the_last
     assert points(attempt)["loss"] == [(10 * n, losses[n]) for n in range(n_read)]
 
 
+@pytest.mark.parametrize("place", [b"\xff\xff\xff\x7f", b"\1\0\0\0"])
+def test_an_array_is_read_where_the_list_of_arrays_names_another_place(place: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "log.npz"
+    np.savez(file, loss=FALLING, val_loss=FALLING)
+    content = bytearray(file.read_bytes())
+    at = content.rindex(b"PK\1\2") + 42
+    content[at : at + 4] = place
+    file.write_bytes(content)
+    assert points(read(file)[0]) == {"loss": ROWS, "val_loss": ROWS}
+
+
 def test_a_header_that_claims_more_than_there_is_reads_what_there_is(tmp_path: Path) -> None:
     file = saved(tmp_path / "loss.npy", FALLING)
     file.write_bytes(file.read_bytes().replace(b"(5,), }  ", b"(5000,)} "))

@@ -12,6 +12,7 @@ import struct
 import warnings
 import zipfile
 import zlib
+from bisect import insort
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -318,8 +319,8 @@ def _tables(path: Path, chosen: Mapping[str, Form]) -> tuple[dict[str, NDArray[A
             if name in chosen:
                 tables[name] = _rows(stream.read(), form)
                 is_cut |= is_right is None and len(tables[name]) < form.n_rows
-        except Exception as err:
-            problem = _short(err)
+        except Exception:
+            problem = "no header of an array"
         if problem:
             faults.append(Fault(Place(str(path)), f"the array {name} is damaged ({problem})"))
     return tables, faults, is_cut
@@ -328,8 +329,8 @@ def _tables(path: Path, chosen: Mapping[str, Form]) -> tuple[dict[str, NDArray[A
 def _arrays(path: Path, wanted: Collection[str] = ()) -> Iterator[tuple[str, bytes, bool | None]]:
     """The name of each array in a file, its bytes (if it is not ``wanted``, those of its header), and whether
     their checksum is right: None if that is unknown, or the array is cut. One alone has the name of the file,
-    as has one of an archive that is given none. They are sought where the list at the end of an archive says,
-    or one behind the other, as in a copy that is cut."""
+    as has one of an archive that is given none. They are sought one behind the other, as in a copy that is
+    cut, and where the list at the end of an archive says."""
     size, listed = path.stat().st_size, dict[int, zipfile.ZipInfo]()  # by where they begin
     with path.open("rb") as file:
         if file.read(len(NPY)) == NPY:
@@ -338,7 +339,7 @@ def _arrays(path: Path, wanted: Collection[str] = ()) -> Iterator[tuple[str, byt
             return
         with suppress(Exception):
             listed = {info.header_offset: info for info in zipfile.ZipFile(file).infolist()}
-        places = sorted(listed) or [0]
+        places = sorted({0, *(at for at in listed if 0 < at < size)})
         for at in places:
             file.seek(at)
             start = file.read(_MEMBER.size)
@@ -349,12 +350,14 @@ def _arrays(path: Path, wanted: Collection[str] = ()) -> Iterator[tuple[str, byt
             n_packed = int.from_bytes(rest[12:20], "little") if n_packed == _IN_64_BITS else n_packed
             if info := listed.get(at):
                 n_packed, checksum = info.compress_size, info.CRC
-            end = file.tell() + (n_packed or size)  # unknown if it was written to a pipe
-            places += [] if listed else [end]
+            begin = file.tell()
+            end = begin + (n_packed or size)  # unknown if it was written to a pipe
+            if end < size and end not in listed:
+                insort(places, end)
             if name.endswith(".npy"):
                 own = path.stem if name == "arr_0.npy" else clean(name.removesuffix(".npy"))
                 most = _MOST_BYTES if own in wanted else _HEADER_BYTES
-                content = _unpacked(file.read(min(end - file.tell(), most)), packing, path, most)
+                content = _unpacked(file.read(min(end - begin, most)), packing, path, most)
                 is_known = own in wanted and end <= size
                 yield own, content, zlib.crc32(content) == checksum if is_known else None
 
