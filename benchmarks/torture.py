@@ -263,7 +263,7 @@ def kills_by_time(torture: Torture, kills: int, rng: random.Random) -> Tally:
         what = f"build {number}, {kill.name} to {'its group' if group else 'it alone'}"
         tally.done += 1
         # Nothing in chronicle can prevent a traceback of Python that had not started it yet.
-        is_ours = "Traceback" in said and "<frozen site>" not in said
+        is_ours = "Traceback" in said and f"{os.sep}chronicle{os.sep}" in said
         tally.holds(not is_ours, f"{what}: a traceback: {said[-500:]}")
         now = torture.site()
         tally.holds(now in (before, after), f"{what}: the site is neither yesterday's nor today's")
