@@ -374,8 +374,8 @@ def _logged_throughout(series: Log, roles: Roles) -> dict[str, Role]:
     """The rewards that go before an objective which is told over less than half of their steps, or hardly, or
     is the same at all: that of a step, beside what the episode has come to."""
     rated = ((name, series[name]) for name in _named(roles, Role.OBJECTIVE, Role.SCORE))
-    told = {name: s.steps for name, s in rated if len(s) >= MIN_POINTS and (s.values != s.values[0]).any()}
-    spans = {name: int(np.ptp(told.get(name, 0))) for name in _named(roles, Role.OBJECTIVE, Role.SCORE)}
+    moving = {n: s.steps for n, s in rated if len(s) >= MIN_POINTS and (s.values != s.values[0]).any()}
+    spans = {name: int(np.ptp(moving.get(name, 0))) for name in _named(roles, Role.OBJECTIVE, Role.SCORE)}
     longest_span = max((spans[name] for name in _named(roles, Role.OBJECTIVE)), default=math.inf)
     rest = (name for name in _named(roles, Role.SCORE) if role_of(name) is Role.OBJECTIVE)
     whole = [name for name in rest if spans[name] > 2 * longest_span]

@@ -131,7 +131,7 @@ class LogReader:
         self.plan = plan = plan_of(head)
         self.course, self._gatherer, self._repeats = Course(plan), Gatherer(shapes_of(head)), Repeats()
         self._arguments = ""  # how the line with the arguments of the program is recognised
-        self._told_at = 0  # the row at which they were told last
+        self._arguments_row = 0  # at which they stood last
         self._row, self._in_row = 0, dict[str, None]()  # if rows are counted: the last one, and its names
         self._in_blocks = dict[str, None]()  # names that stand in a block with what counts
         self._is_heading = False  # whether the last count stood alone in its line, above what belongs to it
@@ -270,12 +270,12 @@ class LogReader:
             self._begun, self._given = self._begun or REPEATED, config_facts(given or values)
             return True
         elif words and words == self._arguments:
-            is_near = self._row - self._told_at < _FEWEST_POINTS  # each row may tell its settings
-            self._told_at = self._row
+            is_near = self._row - self._arguments_row < _FEWEST_POINTS  # each row may tell its settings
+            self._arguments_row = self._row
             if not (self.plan.by_row and is_near):
                 self.log.launch(config_facts(given or values))
                 self.course.launch()
-                self._row, self._told_at, self._in_row = 0, 0, {}
+                self._row, self._arguments_row, self._in_row = 0, 0, {}
             return True
         if at_start and (given or (values and known)):
             self.log.add_settings(given or values)

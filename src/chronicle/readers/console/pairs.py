@@ -109,8 +109,8 @@ def is_result(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_known(name: str) -> bool:
     """Whether a value of this name belongs to a training wherever it stands."""
-    told = name.lower()
-    return "loss" in told or told.startswith("advantage") or role_of(name) is not Role.OTHER
+    is_named = "loss" in (lower := name.lower()) or lower.startswith("advantage")
+    return is_named or role_of(name) is not Role.OTHER
 
 
 def as_bar(pair: Pair) -> Pair:
