@@ -226,14 +226,11 @@ def _record(line: bytes) -> Any:
 
 def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shape]:
     """The objects among the records by shape, if all of a shape are surely rows, by a key that ``counts``."""
-    is_plain = set(map(type, records)) == {dict}
-    keys = [*map(tuple, records)] if is_plain else [tuple(r) if type(r) is dict else () for r in records]
-    by_keys: dict[tuple[str, ...], Sequence[int]] = dict.fromkeys(set(keys), range(len(records)))
-    if len(by_keys) > 1:
-        lists = {key: list[int]() for key in by_keys}
-        for i, key in enumerate(keys):
-            lists[key].append(i)
-        by_keys = {**lists}
+    keys = [tuple(record) if type(record) is dict else () for record in records]
+    alike = defaultdict[tuple[str, ...], list[int]](list)
+    for i, key in enumerate(keys if len(set(keys)) > 1 else ()):
+        alike[key].append(i)
+    by_keys: Mapping[tuple[str, ...], Sequence[int]] = alike or {key: range(len(keys)) for key in keys[:1]}
     shapes = list[_Shape]()
     for key, lines in by_keys.items():
         own = records if len(lines) == len(records) else [records[i] for i in lines]
