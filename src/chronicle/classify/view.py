@@ -276,19 +276,19 @@ def _without_test(series: Series) -> Series:
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # a mean of zero has no inverse
-def _between_rows(speed: Series) -> Series:
-    """The speed between rows, if the log shows the mean since its start, in which a pause is hardly seen; and
-    so the reward of the last episodes, not that of all."""
-    if len(speed) < _MEAN_SAMPLES:
-        return speed
-    speed = speed.pick(np.append(np.diff(speed.steps) != 0, True))  # the row of an evaluation repeats a step
-    gaps = np.diff(speed.steps.astype(float))
-    if len(speed) < _MEAN_SAMPLES or gaps.min() <= 0 or not _is_running_mean(speed, np.zeros(1, np.intp)):
-        return speed
-    gaps = np.append(min(gaps[0], max(speed.steps[0], 1)), gaps)  # at step 0 or 1 one step was made
-    if speed.role is Role.THROUGHPUT:  # the time until a row is its steps over the mean
-        return replace(speed, values=gaps / np.diff(gaps.cumsum() / speed.values, prepend=0.0))
-    return replace(speed, values=np.diff(gaps.cumsum() * speed.values, prepend=0.0) / gaps)
+def _between_rows(mean: Series) -> Series:
+    """What came between rows, if the log shows the mean since its start: of a speed, in which a pause is
+    hardly seen, or of rewards."""
+    if len(mean) < _MEAN_SAMPLES:
+        return mean
+    mean = mean.pick(np.append(np.diff(mean.steps) != 0, True))  # the row of an evaluation repeats a step
+    gaps = np.diff(mean.steps.astype(float))
+    if len(mean) < _MEAN_SAMPLES or gaps.min() <= 0 or not _is_running_mean(mean, np.zeros(1, np.intp)):
+        return mean
+    gaps = np.append(min(gaps[0], max(mean.steps[0], 1)), gaps)  # at step 0 or 1 one step was made
+    if mean.role is Role.THROUGHPUT:  # the time until a row is its steps over the mean
+        return replace(mean, values=gaps / np.diff(gaps.cumsum() / mean.values, prepend=0.0))
+    return replace(mean, values=np.diff(gaps.cumsum() * mean.values, prepend=0.0) / gaps)
 
 
 def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Iterator[NDArray[np.intp]]:

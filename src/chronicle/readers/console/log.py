@@ -134,7 +134,7 @@ def _append(to: array[Any], numbers: NDArray[Any]) -> None:
 MAX_EVENTS = MAX_FACTS = 1000
 SETTING = rb" \.{3,} "  # finds a line that may hold a setting, as Megatron and DeepSpeed print all of theirs
 _SETTING = re.compile(r"(?:^|[\s\]:])(?P<name>\w{1,80}) \.{3,} (?P<value>\S.*)$")
-_LAST_NUMBER = re.compile(r"(?P<point>\.|\de[-+])?(?P<digits>\d+)$", re.IGNORECASE | re.ASCII)
+_DECIMALS = re.compile(r"(?:\.|\de[-+])\d+$", re.IGNORECASE | re.ASCII)  # or an exponent, at the end
 _DIGITS = re.compile(r"[0-9]+")
 _LINES_COMPARED = 64  # with a last line that has no end
 _STEPS_APART = 4  # records by which one rank may be ahead of another
@@ -229,16 +229,13 @@ class Log:
         self.add_settings(listed_settings(line[words_start(line)[1] :] for line in lines))
 
     def chunks(self) -> Iterator[Chunk]:
-        """The log in chunks. A last line without an end counts as whole if earlier lines have the same words,
-        and as many decimals where it ends with a number, or as many digits of one that rises and falls."""
+        """The log in chunks. A last line without an end counts as whole if earlier lines say so."""
         with opened(self.path, self._form) as source:
             source.restore(self)
             for chunk in chunks.chunks_from(source, self._next_number, CHUNK_BYTES):
                 lines = list(map(text_of, chunk.data.rsplit(b"\n", _LINES_COMPARED)[-_LINES_COMPARED:]))
                 if chunk.unfinished:
-                    words, last = _words_and_last(lines[-1])
-                    similar = [n for other, n in map(_words_and_last, self._last_lines) if other == words]
-                    chunk = replace(chunk, unfinished=not _is_written_out(last, similar))
+                    chunk = replace(chunk, unfinished=not _is_written_out(lines[-1], self._last_lines))
                 self._last_lines = lines
                 if chunk.n_cut:
                     what = "the line is longer than 1 MB; what follows its first MB was ignored"
@@ -423,19 +420,15 @@ class Log:
         return Attempt(self.path.name, sources, series, facts, self.listed(), self.truncated, self.axis)
 
 
-def _words_and_last(text: str) -> tuple[str, tuple[bool, str]]:
-    """A line with its digits replaced, and the last digits of the number with which it ends ("" if it does
-    not end with one), and whether they are decimals."""
-    last = _LAST_NUMBER.search(text)
-    return _DIGITS.sub("0", text), (bool(last["point"]), last["digits"]) if last else (False, "")
-
-
-def _is_written_out(last: tuple[bool, str], similar: Sequence[tuple[bool, str]]) -> bool:
-    """Whether digits at the end are not the beginning of more, given those of ``similar`` lines. A whole
-    number may get one more digit than all before it where they only grow."""
-    kinds = {(are_decimals, len(digits)) for are_decimals, digits in [*similar, last]}
-    moves = {b > a for (_, a), (_, b) in pairwise(similar) if a != b}
-    return len(similar) > 1 and len(kinds) == 1 and (last[0] or not last[1] or len(moves) > 1)
+def _is_written_out(line: str, before: Iterable[str]) -> bool:
+    """Whether a line without an end is whole, by the lines ``before``: two or more have its words, and end
+    with as many digits. A whole number may still go on, unless those at their ends rise and fall."""
+    words = _DIGITS.sub("0", line)
+    alike = (text for text in (*before, line) if _DIGITS.sub("0", text) == words)
+    *ends, last = (text[len(text.rstrip("0123456789")) :] for text in alike)
+    moves = {later > earlier for earlier, later in pairwise(ends) if earlier != later}
+    has_all = not last or len(moves) > 1 or _DECIMALS.search(line) is not None
+    return has_all and len(ends) > 1 and {*map(len, ends)} == {len(last)}
 
 
 def text_of(raw: bytes) -> str:
