@@ -60,7 +60,7 @@ def examine(path: Path) -> dict[str, Any]:
     nothing = [] if attempts or problems else [f"no file is a log. {what_to_do(path, files)}"]
     return {
         "path": str(path),
-        "n_bytes": sum(file.stat().st_size for file in files),
+        "n_bytes": sum(map(_n_bytes, files)),
         "encoding": "",
         "line_ends": "",
         "format": ", ".join(dict.fromkeys(str(a.facts.get("format", "")) for a in attempts)),
@@ -76,6 +76,12 @@ def examine(path: Path) -> dict[str, Any]:
             for f in attempt.faults
         ],
     }
+
+
+def _n_bytes(file: Path) -> int:
+    with suppress(OSError):
+        return file.stat().st_size
+    return 0
 
 
 def _content(path: Path, logs: Sequence[Log]) -> dict[str, Any]:

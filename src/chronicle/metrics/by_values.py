@@ -19,6 +19,7 @@ Log = Mapping[str, Series]  # by name
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
 _MOST_ASKED = 16  # logs with the same names
 _MOST_NAMED = 4  # names that a reason lists
+_NEGATED = {Role.SCORE: Role.LOSS, Role.VALIDATION_SCORE: Role.VALIDATION_LOSS}
 _TOTALS = ("total", "sum")
 _PHASES = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
 _OF_PHASES = _PHASES[0] | _PHASES[1]
@@ -127,7 +128,7 @@ def _negated(series: Log) -> dict[str, ByValues]:
     loss, where no other one is logged but errors that are told less often: its sign was changed."""
     decided = dict[str, ByValues]()
     for name, metric in series.items():
-        negated = {Role.SCORE: Role.LOSS, Role.VALIDATION_SCORE: Role.VALIDATION_LOSS}.get(role_of(name))
+        negated = _NEGATED.get(role_of(name))
         of_bound = negated is not None and is_bound(name)
         if of_bound or plain(name) in aliases.LOG_PROBABILITIES:
             values = metric.values[:1] if of_bound else metric.values

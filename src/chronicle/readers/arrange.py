@@ -39,8 +39,9 @@ def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -
     attempts = _with_facts(attempts, [*side_facts, *asides])
     attempts = [_on_one_counter(log) for log in _join_writers(_latest_states(_with_episodes(attempts)))]
     attempts = sorted(attempts, key=lambda log: natural(log.name))
-    in_order = all(math.isfinite(started(log)) for log in attempts)
-    attempts = sorted(attempts, key=started) if in_order else attempts
+    moments = {id(log): started(log) for log in attempts}
+    if all(map(math.isfinite, moments.values())):
+        attempts = sorted(attempts, key=lambda log: moments[id(log)])
     return _at_their_epochs(attempts) if len(attempts) > 1 else attempts
 
 
@@ -168,7 +169,8 @@ def _episodes(monitors: Sequence[Attempt]) -> Attempt:
 
 def started(attempt: Attempt) -> float:
     """Unix seconds of the first point that has a time; NaN without one."""
-    firsts = (float(s.times[0]) for s in attempt.series.values() if len(s))
+    clocks = {id(s.times): s.times for s in attempt.series.values() if len(s)}  # which most series share
+    firsts = (float(times[0]) for times in clocks.values())
     return min((time for time in firsts if not math.isnan(time)), default=math.nan)
 
 

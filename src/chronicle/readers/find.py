@@ -149,8 +149,9 @@ def is_text(path: Path) -> bool:
 
 
 def files_below(path: Path) -> Iterator[Path]:
-    """The files of a folder and of those in it, in order, logs or not; for a file itself."""
-    return filter(os.path.isfile, [path] if path.is_file() else scan(path, os.path.isfile).all_logs())
+    """The files of a folder and of those in it, in order, logs or not; for a file, and for a folder that
+    cannot be listed, itself."""
+    return iter([path]) if path.is_file() else scan(path, os.path.isfile).all_logs()
 
 
 def unknown_logs(path: Path) -> list[Path]:

@@ -158,7 +158,7 @@ def item_columns(columns: Columns, n_rows: int) -> list[str]:
     """The columns that say of which configuration or item each row is, where nothing counts the rows. In a
     ranking, which stands in the order of a loss or a score from the best on, as no training goes, whole
     numbers that come again are settings, whatever they are called."""
-    if any(names_one_of(n, LAUNCH_NAMES) for n in columns) and Role.OBJECTIVE in map(role_of, columns):
+    if Role.OBJECTIVE in map(role_of, columns) and any(names_one_of(n, LAUNCH_NAMES) for n in columns):
         return []  # episodes and what each of them was worth, perhaps in another world each time
     if names := [name for name, column in columns.items() if _names_items(name, column, n_rows)]:
         return names

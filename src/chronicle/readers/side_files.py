@@ -58,7 +58,8 @@ class SideFacts:
 
 def is_side_file(path: Path) -> bool:
     """Whether a file is one of the table, by its name alone."""
-    return _row(path.parent.name, path.name) is not None
+    name = path.name
+    return _row(path.parent.name if name.lower() in _IN_FOLDERS else "", name) is not None
 
 
 def side_facts(path: Path, base: Path) -> list[SideFacts]:
@@ -237,6 +238,7 @@ SIDE_FILES: Sequence[SideFile] = (
     SideFile(("debug-internal.log", "debug-core.log", "logs/debug.log"), "W&B", "nothing"),
 )
 _BY_NAME = {name: row for row in SIDE_FILES for name in row.names if "*" not in name}
+_IN_FOLDERS = {name.rpartition("/")[2] for name in _BY_NAME if "/" in name}  # whose folders tell, too
 _BY_PATTERN = [(name, row) for row in SIDE_FILES for name in row.names if "*" in name]
 # One look at a name: beside each of a thousand logs in a folder stand the thousand.
 _PATTERNED = re.compile("|".join(translate(name) for name, _ in _BY_PATTERN))

@@ -176,13 +176,13 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
     counting = [name for name, counted in counts.items() if counted]
     counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
     epochs = epochs_of(columns)
-    episodes = next((c for name, c in columns.items() if names_one_of(name, LAUNCH_NAMES)), NO_COLUMN)
     valid = {n: columns[n].whole() for n in counting if _is_axis(columns[n].values)}
 
     def is_amount(name: str, column: Column) -> bool:
         values = column.values
         if not (values[1:] < values[:-1]).any():
             return len(values) >= MANY and not np.ptp(values)
+        episodes = next((c for n, c in columns.items() if names_one_of(n, LAUNCH_NAMES)), NO_COLUMN)
         if _falls_with_episodes(column, episodes, name):
             return True
         up_and_down = goes_up_and_down(column, epochs) or _falls_between_epochs(column, epochs)
