@@ -89,8 +89,8 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
     roles |= _by_level(series, roles) | _first_set(series, roles)
     roles |= given
     assigned = dict(series)  # a table may have 100,000 columns, most of which nothing is known of
-    for name, metric in series.items():
-        role = roles[name]
+    for name in (n for n, metric in series.items() if not roles[n] is metric.role is Role.OTHER):
+        metric, role = series[name], roles[name]
         unit = metric.unit or names.unit_of(name, role)
         dataset = names.dataset_of(name) if role is Role.DATASET_LOSS else ""
         if role is not metric.role or unit != metric.unit or dataset != metric.dataset:
