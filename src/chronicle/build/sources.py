@@ -23,7 +23,7 @@ from typing import Any
 from chronicle.build.store import last_seen
 from chronicle.errors import ChronicleError, NotALog, NothingToRead, UsageError
 from chronicle.metrics.aliases import has_year, in_year_of
-from chronicle.metrics.values import clipped, instant, moment, natural, plural
+from chronicle.metrics.values import clipped, grouped, instant, moment, natural, plural
 from chronicle.metrics.values import expand as hosts_of
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import Reading, local, read_all, runs_below, runs_of_store, what_to_do
@@ -220,10 +220,8 @@ def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str]) -> str:
 def joined(sources: Sequence[RunSource]) -> list[_Member]:
     """The runs, after those that continue a neighbouring one were merged with it, under its id. For a few
     runs the results of reading are returned too, so that they need not be read again."""
-    groups: dict[tuple[str, str], list[RunSource]] = {}
-    for source in sources:
-        groups.setdefault((source.run_id, "") if source.only else _stem(source.run_id), []).append(source)
-    runs = _without_duplicates([run for group in groups.values() for run in _trainings(group)])
+    groups = grouped(sources, lambda run: (run.run_id, "") if run.only else _stem(run.run_id)).values()
+    runs = _without_duplicates([run for group in groups for run in _trainings(group)])
     return runs if len(sources) <= _NEIGHBOURS else [(source, {}) for source, _ in runs]
 
 
@@ -232,14 +230,13 @@ def _without_duplicates(runs: Sequence[_Member]) -> list[_Member]:
     and the folder of its event files. Two logs of one format are two trainings, and a run of a store is read
     only from there."""
     log_folders = {path.parent for run, _ in runs for path in run.paths if not path.is_dir()}
-    near: dict[Path | None, list[_Member]] = {}
-    for member in runs:
-        if not member[0].only:
-            around = [folder for folder in log_folders if member[0].paths[0].is_relative_to(folder)]
-            outermost = min(around, key=lambda folder: len(folder.parts), default=None)
-            near.setdefault(outermost, []).append(member)
+
+    def outermost(member: _Member) -> Path | None:
+        around = [folder for folder in log_folders if member[0].paths[0].is_relative_to(folder)]
+        return min(around, key=lambda folder: len(folder.parts), default=None)
+
     kept = {run.run_id: (run, readings) for run, readings in runs}
-    for group in near.values():
+    for group in grouped((member for member in runs if not member[0].only), outermost).values():
         formats = {run.run_id: _format(run) for run, _ in group if 1 < len(group) <= _NEIGHBOURS}
         if len(set(formats.values())) < 2:
             continue

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
 
 from chronicle.classify.thresholds import CONFIDENCE
 from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.values import grouped
 from chronicle.model import Criterion, Event, Finding, Series
 
 Search = Callable[[View], Iterable[Finding]]
@@ -32,10 +34,9 @@ class Rule:
 
     def unexplained(self, known: Iterable[Finding], new: Iterable[Finding]) -> Iterator[Finding]:
         """The known findings that no new finding of this rule replaces."""
-        beside: defaultdict[tuple[str | None, str | None], list[Finding]] = defaultdict(list)
-        for f in new:
-            beside[f.metric, f.attempt].append(f)
-        return (f for f in known if not any(self.explains(n, f) for n in beside[f.metric, f.attempt]))
+        place = attrgetter("metric", "attempt")
+        beside = grouped(new, place)
+        return (f for f in known if not any(self.explains(n, f) for n in beside.get(place(f), ())))
 
     def explains(self, new: Finding, known: Finding) -> bool:
         end = math.inf if new.end_step is None else new.end_step

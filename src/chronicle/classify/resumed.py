@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from chronicle.classify.report import drawn
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import step_gap
+from chronicle.metrics.values import grouped
 from chronicle.model import Finding, Floats, Join, JoinKind, Series
 
 JOIN_SAMPLES = 8  # the fewest on either side of a join
@@ -184,10 +186,8 @@ def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
     ``inside_start_step``: the disturbance that ``to_step`` lies in (not far enough); ``left_pattern`` and
     ``left_start_step``: the first disturbance that was undone, ``margin_steps`` before it; ``again_step``:
     where the later attempt has one at the same steps once more."""
-    disturbances: Disturbances = {}
-    for finding in findings:
-        if finding.pattern in DISTURBANCES:
-            disturbances.setdefault(finding.attempt, []).append(drawn(finding))
+    undoable = (drawn(finding) for finding in findings if finding.pattern in DISTURBANCES)
+    disturbances: Disturbances = grouped(undoable, attrgetter("attempt"))
     joins = ((join, _left_behind(view, join, disturbances)) for join in view.timeline.joins)
     return tuple(replace(join, evidence={**join.evidence, **left}) if left else join for join, left in joins)
 

@@ -7,10 +7,11 @@ and only the last value of a tooth is a measurement.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, wraps
+from operator import attrgetter
 from typing import TypeVar, cast
 
 import numpy as np
@@ -24,6 +25,7 @@ from chronicle.metrics.aliases import MEANS, OF_TRAINING
 from chronicle.metrics.arithmetic import first_showings
 from chronicle.metrics.names import LOSSES, plain
 from chronicle.metrics.roles import MIN_POINTS, SCORES, judged, judged_loss
+from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Floats, Join, Role, Series, Steps, Timeline, cached_by_object
 from chronicle.timeline.courses import distinct_in
 
@@ -67,15 +69,12 @@ class AttemptView:
     def by_role(self, *roles: Role) -> list[Series]:
         """Series of any of these roles with at least one point, in the order of the log."""
         if len(roles) == 1:
-            return [*self._of_role[roles[0]]]
+            return [*self._of_role.get(roles[0], ())]
         return [s for s in self.series.values() if s.role in roles and len(s)]
 
     @cached_property
     def _of_role(self) -> Mapping[Role, Sequence[Series]]:
-        by_role = defaultdict[Role, list[Series]](list)
-        for series in filter(len, self.series.values()):
-            by_role[series.role].append(series)
-        return by_role
+        return grouped(filter(len, self.series.values()), attrgetter("role"))
 
     def first(self, role: Role, points: int = 1) -> Series | None:
         """The series of a role with most points (the first of equals), or None below ``points``."""
@@ -136,14 +135,11 @@ class View:
         return {join.after: join for join in reversed(self.timeline.joins)}
 
     def named(self, name: str | None) -> Sequence[AttemptView]:
-        return self._by_name[name]
+        return self._by_name.get(name, ())
 
     @cached_property
     def _by_name(self) -> Mapping[str | None, Sequence[AttemptView]]:
-        by_name = defaultdict[str | None, list[AttemptView]](list)
-        for attempt in self.attempts:
-            by_name[attempt.name].append(attempt)
-        return by_name
+        return grouped(self.attempts, attrgetter("name"))
 
     @cached_property
     def losses(self) -> Sequence[Series]:

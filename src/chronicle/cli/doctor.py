@@ -19,7 +19,7 @@ import numpy as np
 from chronicle.cli.terminal import columns, printable
 from chronicle.errors import LogError
 from chronicle.metrics.by_values import by_values
-from chronicle.metrics.values import count, level, plural
+from chronicle.metrics.values import count, grouped, level, plural
 from chronicle.model import Attempt, Fault, Role, Steps
 from chronicle.readers import read_all, what_to_do
 from chronicle.readers.catalogue import all_readers, is_notebook
@@ -146,9 +146,8 @@ def _encoding(start: bytes) -> dict[str, str]:
 def _kinds_of(logs: Sequence[Log], file: Path | None = None) -> dict[str, Any]:
     """The kinds of lines of the logs that were read, and the number of lines by use. If ``file`` is given,
     only logs of its name are this file, which may have been elsewhere when it was read."""
-    of_file: dict[Path, list[Log]] = {}
-    for log in (log for log in logs if file is None or log.path.name == file.name):
-        of_file.setdefault(file or log.path, []).append(log)
+    its_own = (log for log in logs if file is None or log.path.name == file.name)
+    of_file = grouped(its_own, lambda log: file or log.path)
     kinds = [kind for path, its_logs in of_file.items() for kind in _kinds_of_file(path, its_logs)]
     counts: Counter[str] = Counter()
     for kind in kinds:
@@ -179,10 +178,8 @@ def _taken(logs: Sequence[Log]) -> list[tuple[str, tuple[str, ...], Steps]]:
     """The kinds of lines that were used: their use, fields and line numbers; the most frequent first."""
     taken = [(RECORD, fields, lines) for log in logs for fields, lines in _records(log.rows)]
     for log in logs:
-        events: dict[str, list[int]] = {}
-        for event in log.events:
-            events.setdefault(str(event["event"]), []).append(event["line"])
-        taken += [(EVENT, (what,), np.array(at)) for what, at in events.items()]
+        events = grouped(log.events, lambda event: str(event["event"])).items()
+        taken += [(EVENT, (what,), np.array([event["line"] for event in same])) for what, same in events]
     faults = [fault for log in logs for fault in log.listed()]
     taken.append((FAULT, (), _lines_of(fault for fault in faults if fault.kind != "read")))
     taken.append((UNUSABLE, (), _lines_of(fault for fault in faults if fault.kind == "read")))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chronicle.metrics.values import grouped
 from chronicle.model import Floats, Series
 
 SORTED_VALUES = 1024  # up to this many values, sorting is as fast as partitioning
@@ -167,10 +168,8 @@ def _families(names: tuple[str, ...]) -> list[list[str]]:
     """Groups of names that differ only in their last part, in their last word, or in their first word."""
     families = list[list[str]]()
     for shared_by in (_without_last_part, _without_last_word, _without_first_word):
-        groups = dict[str, list[str]]()
-        for name in names:
-            groups.setdefault(shared_by(name), []).append(name)
-        families += (group for group in groups.values() if 1 < len(group) <= _MOST_SHARES)
+        groups = grouped(names, shared_by).values()
+        families += (group for group in groups if 1 < len(group) <= _MOST_SHARES)
     return families
 
 

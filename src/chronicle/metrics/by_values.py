@@ -13,6 +13,7 @@ import numpy as np
 from chronicle.metrics import aliases
 from chronicle.metrics.arithmetic import FEWEST_ROWS, any_numbers, are_counts, is_retold, parts_of, shares
 from chronicle.metrics.names import LOSSES, is_bound, is_error, names_a_loss, plain, role_of, words_of
+from chronicle.metrics.values import grouped
 from chronicle.model import Role, Series
 
 Log = Mapping[str, Series]  # by name
@@ -35,12 +36,8 @@ class ByValues(NamedTuple):
 def roles_by_values(logs: Iterable[Log]) -> dict[str, Role]:
     """The roles that the values of the logs of one run tell; what they tell of one holds for all. Of many
     logs with the same names, as of a run that was restarted a thousand times, the longest are asked."""
-    alike = dict[tuple[str, ...], list[Log]]()
-    for log in logs:
-        alike.setdefault(tuple(log), []).append(log)
-    asked = (
-        nlargest(_MOST_ASKED, own, key=_longest) if len(own) > _MOST_ASKED else own for own in alike.values()
-    )
+    alike = grouped(logs, tuple).values()
+    asked = (nlargest(_MOST_ASKED, own, key=_longest) if len(own) > _MOST_ASKED else own for own in alike)
     return {name: by.role for log in chain(*asked) for name, by in by_values(log).items()}
 
 

@@ -1,16 +1,18 @@
-"""Numbers and times as pages and the command line write them, natural order of names, and node lists as
-schedulers write them (``nid[001-003,007]``)."""
+"""Numbers and times as pages and the command line write them, natural order of names, groups, and node lists
+as schedulers write them (``nid[001-003,007]``)."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain, islice, product
-from typing import Any
+from typing import Any, TypeVar
 
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
 NARROW_SPACE = "\u202f"  # no line break can separate the thousands of "58 897"
 MOST_HOSTS = 4096
 FACTOR_LOG = math.log(3.0)  # a larger difference of logarithms is written as a factor, not as a percentage
@@ -20,6 +22,14 @@ _WHOLE_NUMBER = re.compile(r"(\d+)")
 _NUMBERED = re.compile(r"(.*?)(\d{1,18})", re.DOTALL)
 _PART = re.compile(r"[^\s,\[\]]*(?:\[[\d,\-]+\][^\s,\[\]]*){0,8}")
 _BRACKET = re.compile(r"\[([\d,\-]+)\]")
+
+
+def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """The items by their keys; both keys and items in the order in which they come."""
+    groups = dict[K, list[T]]()
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def count(number: float) -> str:

@@ -22,7 +22,7 @@ from itertools import groupby, takewhile
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from chronicle.metrics.values import clipped, level, moment
+from chronicle.metrics.values import clipped, grouped, level, moment
 from chronicle.model import Entry, Event, EventKind, Join, Verdict
 from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
@@ -193,11 +193,10 @@ def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
 
 def experiments(entry: Entry) -> Iterator[Experiment]:
     """The experiments of a run: those of the run as a whole, then the others in the order of its events."""
-    notes: dict[str, list[RunEvent]] = {}
     ends = (EventKind.LAUNCH, EventKind.END)
     on_run = {"", *(event.id for event in entry.events if event.kind in ends or event.shows(COURSE))}
-    for event in (event for event in entry.events if event.kind in BY_PEOPLE):
-        notes.setdefault("" if event.of in on_run else event.of, []).append(RunEvent(entry, event))
+    by_people = (RunEvent(entry, event) for event in entry.events if event.kind in BY_PEOPLE)
+    notes = grouped(by_people, lambda row: "" if row.event.of in on_run else row.event.of)
     of_run = notes.pop("", [])
     plan = _plan(of_run)
     acts = _acts(entry, notes, is_planned=plan is not None)

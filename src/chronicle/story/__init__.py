@@ -14,7 +14,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
-from chronicle.metrics.values import clipped, count, moment, ordinal, plainly, plural
+from chronicle.metrics.values import clipped, count, grouped, moment, ordinal, plainly, plural
 from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
 from chronicle.story.measured import CALM, COURSE, ODD, OVERALL, RISES, RunView, final_level
 from chronicle.story.measured import picture_edge as picture_edge
@@ -193,7 +193,7 @@ def _told_events(run: RunView, happened: Sequence[Event], chosen: Sequence[Event
     """The events that are described one by one: the gravest findings that count, a few restarts, and possible
     causes."""
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
-    by_noun = _by_noun([e for e in grave if _is_live_finding(e)])
+    by_noun = grouped(filter(_is_live_finding, grave), event_name)
     first_ones = chain.from_iterable(same[:_MOST_ALIKE] for same in by_noun.values())
     shown = sorted(first_ones, key=grave.index)[:_MOST_FINDINGS]
     joins = [e for e in happened if e.kind in JOINS]
@@ -207,13 +207,6 @@ def _is_live_finding(event: Event) -> bool:
     return event.kind is EventKind.FINDING and event.live and not event.shows(OVERALL)
 
 
-def _by_noun(findings: Sequence[Event]) -> dict[str, list[Event]]:
-    alike: dict[str, list[Event]] = {}
-    for event in findings:
-        alike.setdefault(event_name(event), []).append(event)
-    return alike
-
-
 def _sequence_paragraph(
     run: RunView, happened: Sequence[Event], chosen: Sequence[Event], shown: Sequence[Event]
 ) -> str:
@@ -225,7 +218,7 @@ def _sequence_paragraph(
     known = {f"The run went on at {run.axis.place(step or 0)}." for step in begins}
     events = [e for e in (*shown, *([] if several else left)) if e not in chosen and e.sentence not in known]
     parts = [(happened.index(e), e.sentence) for e in events]
-    for name, same in _by_noun([e for e in happened if _is_live_finding(e)]).items():
+    for name, same in grouped(filter(_is_live_finding, happened), event_name).items():
         if rest := [event for event in same if event not in shown]:
             are_first = rest == same[: len(rest)]
             more = "" if are_first else "more "
@@ -309,7 +302,7 @@ def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence
     if all(event in in_headline for event in decide):
         return ""
     words = []
-    for name, same in _by_noun(sorted(decide, key=happened.index)).items():
+    for name, same in grouped(sorted(decide, key=happened.index), event_name).items():
         several = plural(len(same), name) if len(same) > 1 else f"the {name}"
         words.append(f"{several} {_where(run, same)}".rstrip())
     return f"{begin} because of {listed(words)}."

@@ -17,7 +17,7 @@ import numpy as np
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.classify.report import numbered
-from chronicle.metrics.values import clipped, count, fault_words, instant, plural, stated, times_over
+from chronicle.metrics.values import clipped, count, fault_words, grouped, instant, plural, stated, times_over
 from chronicle.model import Event, EventKind, Fault, Finding, JoinKind, Note, Quantity, Role, Track
 from chronicle.story.measured import DIVERGES, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
 from chronicle.story.restarts import join_event, lettered
@@ -79,10 +79,7 @@ def _launch_event(run: RunView) -> Iterator[Event]:
 
 
 def _fault_events(run: RunView) -> Iterator[Event]:
-    groups: dict[tuple[object, ...], list[Fault]] = {}
-    for fault in run.timeline.faults:
-        groups.setdefault((fault.kind, fault.what, fault.at_step), []).append(fault)
-    in_order = list(groups.values())
+    in_order = list(grouped(run.timeline.faults, attrgetter("kind", "what", "at_step")).values())
     for faults in in_order[: _MOST_FAULTS - 1]:
         yield _fault_event(run, faults)
     if rest := [*chain.from_iterable(in_order[_MOST_FAULTS - 1 :])]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from chronicle.errors import UsageError
 from chronicle.metrics.aliases import step_gap
 from chronicle.metrics.roles import AnySeries, shown_metric
-from chronicle.metrics.values import natural
+from chronicle.metrics.values import grouped, natural
 from chronicle.model import Attempt, Role, Series, Timeline, cached_by_object
 
 Index = NDArray[np.intp]
@@ -135,9 +135,8 @@ def in_order(
 
 
 def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
-    logs: dict[tuple[tuple[str, ...], str], list[Course]] = {}  # of one file, in the order of its rows
-    for course in courses:
-        logs.setdefault((course.attempt.sources, _ALL_PARTS.sub("", course.name)), []).append(course)
+    # Those of one file are in the order of its rows.
+    logs = grouped(courses, lambda c: (c.attempt.sources, _ALL_PARTS.sub("", c.name)))
     by_step = list(chain(*sorted(logs.values(), key=lambda log: min(c.first for c in log))))
     if not any(math.isnan(c.started) for c in courses):
         by_clock = sorted(courses, key=lambda c: c.started)

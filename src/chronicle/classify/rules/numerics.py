@@ -83,6 +83,7 @@ from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import step_gap
 from chronicle.metrics.names import plain
+from chronicle.metrics.values import grouped
 from chronicle.model import Finding, Floats, Role, Series
 
 START_SHARE = 0.1  # of a log, in which a level settles
@@ -258,10 +259,8 @@ _ABOVE_ONE = re.compile(r"\bvio(lation)?\b|\bmaxvio\b")  # what the largest load
 def layers(attempt: AttemptView) -> Iterator[tuple[Sequence[Series], Floats, Floats]]:
     """The experts, steps and loads [expert, step] in multiples of the mean of layers whose experts share
     their steps, and of largest loads that are logged alone."""
-    families: dict[str, list[Series]] = {}
-    for series in attempt.by_role(Role.EXPERT_LOAD):
-        families.setdefault(_AN_EXPERT.sub(r"\1", series.metric, count=1), []).append(series)
-    for family in families.values():
+    loads_logged = attempt.by_role(Role.EXPERT_LOAD)
+    for family in grouped(loads_logged, lambda s: _AN_EXPERT.sub(r"\1", s.metric, count=1)).values():
         first, steps = family[0], family[0].steps.astype(float)
         if len(family) >= FEWEST_EXPERTS and all(np.array_equal(s.steps, first.steps) for s in family):
             loads = np.array([s.values for s in family])
