@@ -131,7 +131,9 @@ def build(
         SiteError: the engine failed. Problems of single runs are in the report instead.
         OSError: a file cannot be written, for example because the disk is full.
     """
-    _require_packages()
+    for module, package in (("jinja2", "jinja2"), ("matplotlib", "matplotlib"), ("yaml", "pyyaml")):
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtra("chronicle build", "site", package)
     check_claim(where.out)
     sweep()  # removes what a killed build has unpacked
     config, store = workspace.config, where.root / "build" / "entries"
@@ -150,12 +152,6 @@ def build(
         title = config.title if config.title != WorkspaceConfig.title else ""  # the default is no choice
         now = SiteRecord(engine or config.engine, title, strict, newest(runs), docs=docs, parts=parts)
         return replace(report, engine_output=make_site(where.root, where.out, before, now))
-
-
-def _require_packages() -> None:
-    for module, package in (("jinja2", "jinja2"), ("matplotlib", "matplotlib"), ("yaml", "pyyaml")):
-        if importlib.util.find_spec(module) is None:
-            raise MissingExtra("chronicle build", "site", package)
 
 
 def _pages(

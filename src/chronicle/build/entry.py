@@ -199,6 +199,7 @@ def make_entry(
     inputs_sha256: str = "",
 ) -> Entry:
     """The entry of a run. Pure: the same arguments give the same entry."""
+    stated = {k: v for k, v in asdict(config).items() if k not in ("facts", "roles", "units")}
     return Entry(
         schema=ENTRY,
         run_id=run_id,
@@ -214,18 +215,13 @@ def make_entry(
         notes=tuple(notes),
         figures=tuple(figures),
         warnings=(*warnings, *timeline.doubts, *_unused(timeline)),
-        about=_about(config),
+        about={name: value for name, value in stated.items() if value not in ("", [], 0, False)},
         attempts=tuple(_attempt_rows(replace(timeline, joins=diagnosis.joins))),
         metrics=tuple(map(_metric_row, timeline.series.values())),
         inputs_sha256=inputs_sha256,
         classifier_version=VERSION,
         faults=machine_faults(timeline),
     )
-
-
-def _about(config: RunConfig) -> dict[str, Any]:
-    stated = {k: v for k, v in asdict(config).items() if k not in ("facts", "roles", "units")}
-    return {k: v for k, v in stated.items() if v not in ("", [], 0, False)}
 
 
 def _title(timeline: Timeline) -> str:

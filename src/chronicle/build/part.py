@@ -113,7 +113,20 @@ class ChangedPages:
             Path(file.abs_dest_path).unlink(missing_ok=True)  # it may be hard-linked to the last site
 
     def on_env(self, env: Any, *, config: Any, files: Any) -> Any:
-        _cache_compiled_templates(env)
+        """Lets jinja keep the compiled templates of the theme, whose compilation takes a quarter of the time
+        of this process. They are kept beside the bytecode of this package, so nobody can write there who
+        could not also change the package."""
+        import jinja2
+
+        class ByName(jinja2.FileSystemBytecodeCache):  # not by path: all workspaces have the same theme
+            def get_cache_key(self, name: str, filename: str | None = None) -> str:
+                return super().get_cache_key(name)
+
+        folder = Path(cache_from_source(__file__)).parent
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK) and not sys.dont_write_bytecode:
+            env.bytecode_cache = ByName(str(folder), f"jinja2-{jinja2.__version__}-%s.cache")
         return env
 
     def on_post_build(self, *, config: Any) -> None:
@@ -123,23 +136,6 @@ class ChangedPages:
             known = [(after if rendered else self.before).get(url, []) for url, rendered in pages]
             index["docs"] = [document for documents in known for document in documents]
             self.index.write_text(json.dumps(index, separators=(",", ":")), "utf-8")
-
-
-def _cache_compiled_templates(env: Any) -> None:
-    """Lets jinja keep the compiled templates of the theme, whose compilation takes a quarter of the time of
-    this process. They are kept beside the bytecode of this package, so nobody can write there who could not
-    also change the package."""
-    import jinja2
-
-    class ByName(jinja2.FileSystemBytecodeCache):  # not by path, because all workspaces have the same theme
-        def get_cache_key(self, name: str, filename: str | None = None) -> str:
-            return super().get_cache_key(name)
-
-    folder = Path(cache_from_source(__file__)).parent
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-    if os.access(folder, os.W_OK) and not sys.dont_write_bytecode:
-        env.bytecode_cache = ByName(str(folder), f"jinja2-{jinja2.__version__}-%s.cache")
 
 
 def _pages_of(files: Any, docs: Collection[str], config: Any) -> Any:
@@ -176,13 +172,12 @@ def _pages_are_apart(config: Any) -> bool:
         not (named or config.use_directory_urls)
         and Path(config.theme.custom_dir or config.docs_dir).is_relative_to(config.docs_dir)
         and config.plugins.keys() - {"chronicle"} <= _PLUGINS
-        and all(map(_reads_its_page_alone, config.markdown_extensions))
+        and not {*config.markdown_extensions} & {*_READ_OTHER_FILES}
+        and all(name.startswith("pymdownx.") or _is_of_markdown(name) for name in config.markdown_extensions)
     )
 
 
-def _reads_its_page_alone(extension: str) -> bool:
-    if extension.startswith("pymdownx."):
-        return extension not in _READ_OTHER_FILES
+def _is_of_markdown(extension: str) -> bool:
     return find_spec(f"markdown.extensions.{extension.removeprefix('markdown.extensions.')}") is not None
 
 

@@ -117,16 +117,12 @@ def build_site(site: SiteRecord, config: Path, new_site: Path, changed: Collecti
     if changed is not None and code in (NEVER, NOT_NOW):
         raise NotInParts(code == NEVER)
     if code:
-        raise _failure(f"{site.engine} failed (exit {code}):", printed.strip().splitlines())
+        lines = printed.strip().splitlines()
+        for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
+            raise OSError(int(refused[1]), refused[2], refused[3])
+        raise SiteError("\n".join([f"{site.engine} failed (exit {code}):", *lines[-15:]]))
     _remove_unused(new_site)
     return printed.strip()
-
-
-def _failure(what: str, printed: Sequence[str]) -> OSError | SiteError:
-    """The error of an engine that failed, by the lines that it printed."""
-    for refused in filter(None, map(_REFUSED.match, reversed(printed[-3:]))):
-        return OSError(int(refused[1]), refused[2], refused[3])
-    return SiteError("\n".join([what, *printed[-15:]]))
 
 
 def _remove_unused(new_site: Path) -> None:
@@ -206,7 +202,12 @@ def write_tree(
         target = Path(os.path.normpath(folder / path))
         if target == folder or not target.is_relative_to(folder) or "\0" in path:
             raise UsageError(f"{path!r} leads out of {folder}: nothing is written there")
-        _place_file(target, content, folder.parent)
+        if not isinstance(content, Path):
+            write_bytes(target, content.encode() if isinstance(content, str) else content)
+        elif stamp_of(content) != stamp_of(target) or not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.unlink(missing_ok=True)
+            (share if content.is_relative_to(folder.parent) else shutil.copy2)(content, target)
         now[target.relative_to(folder).as_posix()] = stamp_of(target)
     for path in standing.keys() - links - now.keys():
         remove_file(folder, path)
@@ -222,16 +223,6 @@ def remove_file(folder: Path, path: str) -> None:
             place.rmdir()
         except OSError:  # the folder is not empty
             return
-
-
-def _place_file(target: Path, content: str | bytes | Path, made_here: Path) -> None:
-    if not isinstance(content, Path):
-        write_bytes(target, content.encode() if isinstance(content, str) else content)
-    elif stamp_of(content) != stamp_of(target) or not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.unlink(missing_ok=True)
-        put = share if content.is_relative_to(made_here) else shutil.copy2
-        put(content, target)
 
 
 def share(source: str | Path, target: str | Path) -> None:
@@ -295,9 +286,7 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     if same and before.in_parts and not changed and before.epoch == now.epoch:
         return ""
     printed: str | None = None
-    in_parts = before.in_parts if before.key == now.key else None
-    if not ENGINES[now.engine].in_parts:
-        in_parts = False
+    in_parts = ENGINES[now.engine].in_parts and (before.in_parts if before.key == now.key else None)
     if same and in_parts is not False:
         _carry_over(before, changed, out, new_site)
         try:

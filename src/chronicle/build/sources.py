@@ -290,7 +290,8 @@ def _trainings(group: list[RunSource]) -> list[_Member]:
     """The trainings among runs with similar names, each launch merged with the one that it continues."""
     if not 1 < len(group) <= _MOST_FOLDERS:
         return [(source, {}) for source in group]
-    return _merged(sorted(map(_read, group), key=_begun), _goes_on)
+    members = sorted(map(_read, group), key=_begun)
+    return _merged(members, lambda one, later: goes_on(_attempts(one[1]), _attempts(later[1])))
 
 
 def _read(source: RunSource, known: Readings | None = None) -> _Member:
@@ -311,7 +312,3 @@ def _begun(member: _Member) -> tuple[float, tuple[Any, ...]]:
     source, readings = member
     first = min((wall_clock(attempt)[0] for attempt in _attempts(readings)), default=math.nan)
     return math.inf if math.isnan(first) else first, natural(source.run_id)
-
-
-def _goes_on(earlier: _Member, later: _Member) -> bool:
-    return goes_on(_attempts(earlier[1]), _attempts(later[1]))

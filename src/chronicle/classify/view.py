@@ -168,8 +168,7 @@ class View:
         return self.once(("events", series), lambda: in_order(retest_rises(series, seen, self.thresholds)))
 
     def contest(self, loss: Series) -> Contest | None:
-        steps, y = positive(loss)
-        return self.once(("contest", loss), lambda: compete(steps, y))
+        return self.once(("contest", loss), lambda: compete(*positive(loss)))
 
     def noise(self, series: Series) -> float:
         """One-sample noise scale of a series in log units (asinh units where it crosses zero)."""

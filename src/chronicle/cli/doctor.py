@@ -16,6 +16,7 @@ from typing import Any
 import click
 import numpy as np
 
+from chronicle.build.site import stamp_of
 from chronicle.cli.terminal import columns, printable
 from chronicle.errors import LogError
 from chronicle.metrics.by_values import by_values
@@ -60,7 +61,7 @@ def examine(path: Path) -> dict[str, Any]:
     nothing = [] if attempts or problems else [f"no file is a log. {what_to_do(path, files)}"]
     return {
         "path": str(path),
-        "n_bytes": sum(map(_n_bytes, files)),
+        "n_bytes": sum(stamp[0] for stamp in map(stamp_of, files) if stamp),
         "encoding": "",
         "line_ends": "",
         "format": ", ".join(dict.fromkeys(str(a.facts.get("format", "")) for a in attempts)),
@@ -76,12 +77,6 @@ def examine(path: Path) -> dict[str, Any]:
             for f in attempt.faults
         ],
     }
-
-
-def _n_bytes(file: Path) -> int:
-    with suppress(OSError):
-        return file.stat().st_size
-    return 0
 
 
 def _content(path: Path, logs: Sequence[Log]) -> dict[str, Any]:

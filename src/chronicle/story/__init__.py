@@ -238,14 +238,13 @@ def _sequence_paragraph(
 def _without_repeated_reasons(sentences: Sequence[str]) -> list[str]:
     """The sentences, in which a reason why a finding does not count is given only the first time."""
     given: set[str] = set()
-    shortened = []
-    for sentence in sentences:
-        reasons = set(_UNCOUNTED.findall(sentence))
-        for reason in reasons & given:
-            sentence = sentence.replace(reason, "It does not count either.")
-        given |= reasons
-        shortened.append(sentence)
-    return shortened
+
+    def once(reason: re.Match[str]) -> str:
+        words = "It does not count either." if reason[0] in given else reason[0]
+        given.add(reason[0])
+        return words
+
+    return [_UNCOUNTED.sub(once, sentence) for sentence in sentences]
 
 
 def _time_lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> str:

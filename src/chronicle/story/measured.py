@@ -217,8 +217,8 @@ class FindingView:
         self.falls = self.track is not None and self.track.role in _OUGHT_TO_RISE
         self.what = run.name(finding.metric)  # the metric in words
         self.start = run.axis.place(finding.start_step)  # ``step 250``
-        joins = (join for join in run.timeline.joins if join.after == self.at)
-        begins = any(join.to_step == finding.start_step for join in joins)
+        self.join = next((join for join in run.timeline.joins if join.after == self.at), None)
+        begins = self.join is not None and self.join.to_step == finding.start_step
         self.onset = f"the restart at {self.start}" if begins else self.start
         self.span = run.axis.place(finding.start_step, finding.end_step or finding.start_step)
         self.course = f"from {self.start} on" if finding.end_step is None else f"over {self.span}"
@@ -259,8 +259,7 @@ class FindingView:
         sign = -1.0 if self.falls else 1.0
         start, steps, values = self.finding.start_step, self.samples[0], sign * self.samples[1]
         rows = np.flatnonzero(np.isfinite(values) & (steps >= start) & (steps <= self.last_step))
-        before, track = values[steps < start], self.track
-        join = next((j for j in self.run.timeline.joins if j.after == self.at), None)
+        before, track, join = values[steps < start], self.track, self.join
         if not len(before) and track is not None and join is not None:  # its attempt begins with it
             before = sign * track.values[(track.attempt == join.before) & (track.steps < start)]
         before = before[np.isfinite(before)][-BEFORE:]

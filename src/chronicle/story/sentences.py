@@ -209,10 +209,6 @@ class Sentences(FindingView):
             return Phrases(near, f"near {level} throughout")
         fell = (self.samples[0] < self.finding.start_step).any()
         sentence = f"{self.what} {'stopped falling at' if fell else 'had stopped falling by'} {self.start}"
-        before, after = (self.value(f"slope_{side}_log_per_log_step") for side in ("before", "after"))
-        if before and after and before / after > 1:
-            slower = self.number_words("slower", before / after, times)
-            sentence += f": it fell {slower} more slowly from there"
         if self.value("learning_rate_share", 1.0) < 0.01:
             sentence += ", when the learning rate was nearly zero"
         return Phrases(sentence, f"flat from {self.start}")

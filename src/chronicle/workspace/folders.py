@@ -382,7 +382,8 @@ def _places(logs: Sequence[Path]) -> dict[Path, Path]:
         return {named_logs[0]: Path()}
     n_parts = dict.fromkeys(named_logs, 1)  # how many of the last parts of its path name a log
     while True:
-        places = {log: _placed(log, n) for log, n in n_parts.items()}
+        # Without the dots that would hide a log from a build.
+        places = {log: Path(*(p.lstrip(".") or "_" for p in log.parts[-n:])) for log, n in n_parts.items()}
         times = Counter(str(place).casefold() for place in places.values())
         met = [log for log, place in places.items() if times[str(place).casefold()] > 1]
         if not met:
@@ -392,11 +393,6 @@ def _places(logs: Sequence[Path]) -> dict[Path, Path]:
             if n_parts[log] >= len(log.parts):
                 named = " and ".join(map(str, met[:2]))
                 raise UsageError(f"{named} have the same name", remedy="rename one of them")
-
-
-def _placed(log: Path, n_parts: int) -> Path:
-    """The last parts of a path, without the dots that would hide them from a build."""
-    return Path(*(part.lstrip(".") or "_" for part in log.parts[-n_parts:]))
 
 
 def _copy_named(log: Path, to: Path, follow: bool) -> Iterator[Path]:
