@@ -718,3 +718,41 @@ def test_what_catboost_makes_greater_is_a_score(
     (attempt,) = attempts(tmp_path, text)
     assert points(attempt, "learn") == [*enumerate(learn)]
     assert {name: attempt.series[name].role for name in roles} == roles
+
+
+def test_the_last_mean_of_an_evaluation_is_its_result(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(4):
+        text += "".join(f"Epoch: [{epoch}]  [{n:2}/40]  loss: 0.{n:02}5 (0.5000)\n" for n in range(0, 40, 10))
+        for n in (0, 8, 9):  # the median of the last batches, and the mean of all
+            text += (
+                f"Test:  [ {n}/10]  loss: {2.5 - n / 9:.4f} ({2.5 - epoch / 4 - n / 18:.4f})  time: 0.0711\n"
+            )
+        text += f"Averaged stats: loss: 1.5000 ({2 - epoch / 4:.4f})\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "test/loss") == [(30, 2.0), (70, 1.75), (110, 1.5), (150, 1.25)]
+    assert points(attempt, "loss")[:4] == [(0, 0.005), (10, 0.105), (20, 0.205), (30, 0.305)]
+
+
+def test_a_global_step_that_begins_anew_is_of_another_training(tmp_path: Path) -> None:
+    text = ""
+    for trial, last in enumerate((600, 1200, 600)):
+        for step in range(50, last + 50, 50):
+            text += f" * (global step {step}: loss: {2 - step / 800 - trial / 100:.4f}, lr: 0.001\n"
+            is_end = step % (last // 3) == 0
+            text += f"[epoch {3 * step // last - 1}/5] average loss: {2 - step / 900:.4f}\n" * is_end
+    (attempt,) = attempts(tmp_path, text)
+    assert attempt.series["loss"].steps.tolist() == [
+        *range(50, 650, 50),
+        *range(50, 1250, 50),
+        *range(50, 650, 50),
+    ]
+
+
+def test_the_variables_of_a_traceback_are_no_rows(tmp_path: Path) -> None:
+    given = "{'batch_size': 16, 'init_lr': 0.002, 'layers': 4, 'task': 'tox', 'amp': False}\n"
+    text = f"Traceback (most recent call last):\n    train(config)\n    |     └ {given[:40]}...\n"
+    text += "    |     └ {'batch_size': 16, 'init_lr': 0.002, 'lay...\nFileNotFoundError: tox.csv\n"
+    for trial in range(3):
+        text += given + "".join(f"Validation loss: {2 - trial / 9 - n / 30:.4f}\n" for n in range(30))
+    assert [len(part.series["Validation loss"]) for part in attempts(tmp_path, text)] == [30, 30, 30]

@@ -234,7 +234,7 @@ class Course:
         if rank != self._rank or at < 0 or any(place not in values for place in used):
             return _NO_STEPS
         is_other = (form.names[at], of[at]) != (before.name, before.of) or keys[at] in self._plan.twofold
-        if is_other or self._epochs.epoch != self._epoch or is_round(before.name):
+        if is_other or not (_is_global(before.name) or self._epochs.epoch == self._epoch):
             return _NO_STEPS
         counts = values[at]
         goes_on = counts > np.append(before.value, counts[:-1])
@@ -245,7 +245,8 @@ class Course:
         n = len(counts) if goes_on.all() else int(goes_on.argmin())
         if not n:
             return _NO_STEPS
-        steps = self._epochs.go_on(counts[:n].astype(np.int64))
+        steps = counts[:n].astype(np.int64)
+        steps = steps if _is_global(before.name) else self._epochs.go_on(steps)
         self.last, self._count = int(steps[-1]), before._replace(value=float(counts[n - 1]))
         begins_passes = before.of > 0 and not self._epoch
         self._counts_passes = form.epoch < 0 and (self._counts_passes or begins_passes)
@@ -281,7 +282,7 @@ class Course:
         self._counted_in_epoch = self._epoch_named
         if self._plan.twofold and key_of(pair) in self._plan.twofold:  # `Batch 3/100`: epoch 3, batch 100
             self._epoch, pair = pair.value, Pair(pair.name, pair.of)
-        if is_round(pair.name):
+        if _is_global(pair.name):
             self.last = int(pair.value)
         else:
             self.last = self._epochs.step(self._epoch_of(pair, has_epoch), int(pair.value), pair.of)
@@ -300,6 +301,11 @@ class Course:
 def is_round(name: str) -> bool:
     """Whether rounds of federated learning are counted, which contain epochs."""
     return name.lower().endswith("round")
+
+
+def _is_global(name: str) -> bool:
+    """Whether no epoch begins the count anew: if it falls, another training has begun."""
+    return is_round(name) or name.lower().startswith("global")
 
 
 _ROUNDED, _FEWEST_DECIMALS = 1e-4, 3  # by which a number is recognised that was rounded

@@ -25,6 +25,7 @@ from chronicle.readers.console.log import Column, Line, Log
 from chronicle.readers.console.pairs import (
     IMPROVED,
     PROGRESS,
+    Pair,
     axis_of,
     is_judged,
     is_known,
@@ -136,6 +137,8 @@ class LogReader:
         self._in_blocks = dict[str, None]()  # names that stand in a block with what counts
         self._is_heading = False  # whether the last count stood alone in its line, above what belongs to it
         self.uncounted = dict[str, dict[int, str]]()  # see `_separate_uncounted`
+        # Of the line that told the means of an evaluation so far: names, batch, and how many rows there were.
+        self._running: tuple[Sequence[str], Pair, int] = (), Pair("", 0.0), 0
         self._evaluation = ""  # that was announced, until something counts
         self._begun, self._resumed = "", False  # the event where a launch may have begun; if one resumed
         self._given: Mapping[str, Scalar] = {}  # the parameters of the launch that may have begun
@@ -289,6 +292,12 @@ class LogReader:
             for line in dict.fromkeys(source.line for source in record.sources):
                 self.log.look_for_fault(line, understood=is_heading)
             return
+        if (count := record.running) is not None:  # which the next line of the evaluation tells anew
+            names, before, n_rows = self._running
+            is_same = (names, before.of, n_rows) == (record.shape, count.of, len(self.log.rows))
+            if is_same and count.value > before.value:
+                self.log.rows.take_back(values)
+            self._running = record.shape, count, len(self.log.rows) + 1
         for source, numbers in record.by_line(values):
             added = self.log.add(source.line, step, numbers, time=source.time, who=source.who)
             if added and not counted:

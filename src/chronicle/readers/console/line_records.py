@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from chronicle.metrics.aliases import in_english
@@ -169,6 +169,8 @@ _SUMMARY = re.compile(
     re.IGNORECASE,
 )
 _MOST_HEADINGS = 64
+_DECIMAL = r"[-+]?\d{1,12}\.\d{1,12}(?:[eE][-+]?\d{1,3})?"
+_METER = re.compile(rf"(?<=[\s:=]){_DECIMAL} {{1,3}}\(\s?({_DECIMAL})\)")  # `loss: 0.5 (0.4)`
 
 
 class Record:
@@ -195,7 +197,22 @@ class Record:
         """All values but that of the counter, by name; the first of equal names counts. Where ``phases`` are
         told apart, what was measured in an evaluation says so in its name."""
         self._places = self._metric_places(counter, phases)
-        return {name: self.values[at] for name, at in self._places.items()}
+        values = self.values if self.running is None else self.means
+        return {name: values[at] for name, at in self._places.items()}
+
+    @property
+    def running(self) -> Pair | None:
+        """The batch of an evaluation of which a line tells the means so far behind the values of its last
+        batches: `Test: [3/9] loss: 0.5 (0.4)`. None for any other line."""
+        own = self.counters[0][1] if self.evaluation and self.counters and not self.is_block else None
+        return own if own and own.of and self.means else None
+
+    @cached_property
+    def means(self) -> Sequence[float]:
+        """The values, of which those of the last batches are replaced by the means so far; [] without any."""
+        text, n_means = _METER.subn(r"\1", self.sources[0].words)
+        means = [pair.value for pair in _named(text)] if n_means else []
+        return means if len(means) == len(self.values) else []
 
     def _metric_places(self, counter: str, phases: bool) -> Mapping[str, int]:
         places = self.form.kept.get(counter)
@@ -243,12 +260,13 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
 _OF_PHASE = re.compile(
     r"""[\s{]{0,8}["'](?P<name>(?:train|val|test|dev|eval)\w{0,30})["']: \{(?=["']\w)(?!.*\})"""
 )
+_VARIABLE = re.compile(r"[|│\s]*└ ")  # its value, below a line of a traceback of loguru
 _IN_DICTIONARY = re.compile(r"""\s{2,}["'](?=\w)""")
 
 
 @lru_cache(maxsize=2)  # a line that depends on those before it is asked for twice
 def _named(text: str) -> Sequence[Pair]:
-    return tuple(map(pairs.as_bar, pairs.pairs(text)))
+    return () if _VARIABLE.match(text) else tuple(map(pairs.as_bar, pairs.pairs(text)))
 
 
 class Gatherer:

@@ -57,6 +57,12 @@ class Rows:
             numbers.append(value)
             rows.append(row)
 
+    def take_back(self, names: Iterable[str]) -> None:
+        """Leaves out what the last row says of these metrics."""
+        for numbers, rows in map(self._column, names):
+            if rows and rows[-1] == len(self) - 1:
+                del numbers[-1], rows[-1]
+
     def extend(self, lines: Steps, steps: Steps, columns: Mapping[str, Floats], times: Floats) -> None:
         """Many rows, all of which hold the same metrics."""
         rows = np.arange(len(self.steps), len(self.steps) + len(steps))
