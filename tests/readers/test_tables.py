@@ -570,6 +570,7 @@ def test_a_number_of_thousands_of_digits_costs_nothing_else(name: str, text: str
     [
         ("# made by a script\n", "step,loss"),
         ("# a, b\n# c, d\n\n", "step,loss"),
+        ("# lr,0.001\n# total,5000\n\n", "step,loss"),
         ('#{"seed": 7, "env": "x"}\n', "step,loss"),
         ("", "#step,loss"),
         ("# what follows,\n", "# step,loss"),

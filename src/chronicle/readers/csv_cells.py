@@ -243,11 +243,11 @@ def _is_text(cell: str) -> bool:
 
 def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
     """The comments before a header, and the lines from it on, without blank ones. A line with "#" in front is
-    a header where the row below has as many cells, most of them numbers."""
+    a header where the row below has none, and has as many cells, most of them numbers."""
     lines = [line for line in start if line.strip()]
     for comments, (line, below) in enumerate(pairwise(lines)):
         cells = below.split(delimiter_of(line)) if line[0] == "#" else []
-        numbers = sum(number(cell) is not None for cell in cells)
+        numbers = 0 if below[0] == "#" else sum(number(cell) is not None for cell in cells)
         if not cells or (line.count(delimiter_of(line)) + 1 == len(cells) <= 2 * numbers):
             return lines[:comments], lines[comments:]
     return lines[:-1], lines[-1:]
