@@ -430,6 +430,8 @@ g_losses: loss, d_losses: part-loss, mse: other
 train_ppl: loss, moe_aux_loss: part-loss
 train: other, train_loss: loss
 Rec: part-loss, KL: part-loss, Total: loss
+train_total: loss, train_rec: part-loss, train_kl: part-loss, val_total: validation-loss, val_rec: part-loss
+train_total: other, train_correct: other
 Recon: loss, KL: part-loss, Phys: part-loss
 KL: other, Phys: other
 currentLR: learning-rate, Loss: loss

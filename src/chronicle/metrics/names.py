@@ -179,8 +179,14 @@ def is_spread(metric: str, logged: Collection[str]) -> bool:
 
 
 def is_total(name: str) -> bool:
-    """Whether a name says only that it is the whole of something."""
-    return plain(name) in ("total", "tot")
+    """Whether a name says only that it is the whole of something, and perhaps of which phase."""
+    return own_words(name) in ({"total"}, {"tot"})
+
+
+def own_words(name: str) -> set[str]:
+    """The words of a name but those of a phase, if it has others: "rec" of "train_rec" and of "val_rec"."""
+    words = set(plain(name).split())
+    return words - aliases.OF_TRAINING - aliases.OF_EVALUATION or words
 
 
 def whole_rewards(rewards: list[str]) -> list[str]:

@@ -70,7 +70,7 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
     if len(again) < len(series) and any(len(series[name]) >= MIN_POINTS for name in again):
         roles |= by_names(again, tuple(given.items()))
     for name in _named(roles, Role.STEP_TIME, *LOSSES):
-        values, is_loss = series[name].values, roles[name] is Role.LOSS
+        values = series[name].values
         is_clock = roles[name] is Role.STEP_TIME and _is_clock(name, values)
         rises = len(values) > 0 and values[-1] >= values[0]
         # `l` may be the length of an episode, `eval_l` games that were lost, `train` stand before the number
@@ -78,8 +78,8 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
         own = plain(name) if roles[name] in LOSSES else ""
         is_alone = own in ("train", "training") and Role.VALIDATION_LOSS not in roles.values()
         is_number = is_alone or own.split()[-1:] == ["l"]
-        is_number |= is_loss and rises and names.is_total(name)
-        is_signed = is_loss and plain(name) in ("error", "err") and (values < 0).any()  # of what is steered
+        is_number |= rises and names.is_total(own)
+        is_signed = own in ("error", "err") and (values < 0).any()  # of what is steered
         if is_clock or is_signed or (is_number and not (values % 1).any()):
             roles[name] = Role.OTHER
     roles |= dict.fromkeys(_no_data_sets(series, roles), Role.PART_LOSS)
@@ -183,10 +183,11 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
             roles |= dict.fromkeys(filter(names.is_cost, others), Role.LOSS)
         # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside no unknown name, is their loss.
         totals = [*filter(names.is_total, others)]
-        parts = [n for n in others if n not in totals and set(plain(n).split()) <= aliases.COMPONENTS]
+        of_parts = [n for n in others if n not in totals and names.own_words(n) <= aliases.COMPONENTS]
+        parts = [name for name in of_parts if {*plain(name).split()} <= aliases.COMPONENTS]
         kinds = [{*map(plain, parts)} & kind for kind in aliases.OF_AUTOENCODERS]
-        if totals and (parts or len(totals) == len(others)):
-            roles |= dict.fromkeys(parts, Role.PART_LOSS) | dict.fromkeys(totals, Role.LOSS)
+        if totals and (of_parts or len(totals) == len(others)):
+            roles |= dict.fromkeys(of_parts, Role.PART_LOSS) | {n: role_of(f"{n} loss") for n in totals}
         elif all(kinds) or len(kinds[1]) == len(parts):  # a divergence alone is that from a teacher
             roles |= dict.fromkeys(parts, Role.LOSS)
     return roles
