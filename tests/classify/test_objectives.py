@@ -214,6 +214,14 @@ def test_an_agent_that_explores_has_not_failed_if_its_evaluations_get_better(
     assert ("failed-run" in judged.patterns) is has_failed
 
 
+@pytest.mark.parametrize(("last", "failed"), [(0.81, False), (0.05, True)])
+def test_an_agent_that_was_stopped_while_it_acted_at_random_has_not_failed(last: float, failed: bool) -> None:
+    """Unless the share of random actions was never to come down."""
+    returns = -30 + 4 * NOISE[0, :80]
+    assert ("failed-run" in told(reward=returns, epsilon=np.linspace(0.99, last, 80))[1]) is failed
+    assert "failed-run" in told(reward=returns, epsilon=np.full(80, 0.8))[1]
+
+
 def test_a_cost_that_is_the_same_in_a_few_rows_says_that_nothing_was_learned() -> None:
     """One episode that ended, and its return is told again and again."""
     assert told(ep_rew_mean=np.full(28, -3.2e6)) == ("bad", ("failed-run",))

@@ -152,6 +152,7 @@ BARE_SCORES = frozenset(("score", "scores", "episode score"))
 # What a loss is made of whose network learns what a search of moves found; a policy gradient logs more.
 OF_SEARCH = word_set("policy value")
 OF_POLICY_GRADIENT = word_set("clip clipfrac kl surrogate advantage advantages explained")
+OF_RANDOM_ACTIONS = word_set("eps epsilon exploration")  # how large a share of them is
 EXPLORING = word_set("eps epsilon ent entropy")  # a bare `r` beside it is what an agent was rewarded with
 OF_OPENRLHF = word_set("rm ret")  # beside each other: the score of the reward model, and what it came to
 OF_SELF_PLAY = word_set("pool league elo opponents selfplay")

@@ -26,7 +26,8 @@ failed-run, plateau (of a reward)
     Sees: a reward that never rises.
     Rule: of 50 values or more, no sixteenth of the log lies four errors above the first level and there is no
     trend of three errors; if all but a twentieth of the values are above nothing, or the log begins after the
-    run, the reward may be all there is, and it is a plateau; none where every score is that of success.
+    run, the reward may be all there is, and it is a plateau; none where every score is that of success, or
+    where half of the actions are random to the end while that share comes down.
     Blind to: an agent that had learned before its log begins.
     False alarm: a task that needs more training than it got.
     Source: as above.
@@ -80,7 +81,7 @@ from chronicle.classify.measure import FALL_FOR_ALARM_ERRORS, LOST_SHARE, Ascent
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, stands
 from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE, SLOW
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.aliases import SECOND_CHOICE, step_gap
+from chronicle.metrics.aliases import OF_RANDOM_ACTIONS, SECOND_CHOICE, step_gap
 from chronicle.metrics.names import is_extreme, plain
 from chronicle.metrics.roles import SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
@@ -88,6 +89,7 @@ from chronicle.model import Finding, Floats, Role, Series
 FAILED, PLATEAU = "failed-run", "plateau"
 DONE_SCORE = 0.99  # of 1
 TREND_IN_DOUBT_ERRORS = 1.0  # the same where the log begins after the run: it may have risen before
+RANDOM_SHARE = 0.5  # of the actions: an agent that does more by chance hardly shows what it learned
 LAST_VALUES = 4  # in which a fall at the end of the log is searched for
 TIMES_ANY_OTHER = 2.0  # such a fall is farther than all others by this factor
 
@@ -206,15 +208,23 @@ def fell(score: Series, objective: Series) -> bool:
 def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
     """Whether a series that does not rise tells that nothing was learned. A score does not; nor do fewer than
     50 values that differ, or one value above nothing to the end, or an attempt after which a later one
-    learned, or whose evaluations say that it did: while it learns, an agent explores."""
+    learned, or whose evaluations say that it did: while it learns, an agent explores. One that was stopped
+    while it mostly did so was stopped too early."""
     values = finite(series).values
     same, few = values.min() == values.max(), len(values) < measure.OBJECTIVE_POINTS
     if series.role is not Role.OBJECTIVE or (values[0] > 0 if same else few):
         return False
-    if any(map(_gets_better, attempt.by_role(Role.VALIDATION_SCORE))):
+    if any(map(_gets_better, attempt.by_role(Role.VALIDATION_SCORE))) or _still_explores(attempt):
         return False
     later = (a.objective for a in view.attempts[attempt.index + 1 :])
     return not any(s is not None and measure.improves(s) for s in later)
+
+
+def _still_explores(attempt: AttemptView) -> bool:
+    """Whether the share of random actions came down and is still most of them at the end."""
+    named = (s for name, s in attempt.series.items() if OF_RANDOM_ACTIONS & set(plain(name).split()))
+    shares = [v for v in (finite(s).values for s in named) if len(v)]
+    return any(1.0 >= v[0] > v[-1] >= RANDOM_SHARE for v in shares)
 
 
 def _gets_better(evaluated: Series) -> bool:
