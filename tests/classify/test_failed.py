@@ -64,6 +64,16 @@ def test_scores_that_move_by_nothing_or_for_one_point_are_those_of_guessing(n: i
     assert ("failed-run" in shown_by(loss=0.9 * loss, auc=0.5 + 1e-3 * noise)) is (n >= 16)
 
 
+def test_what_falls_below_guessing_step_by_step_while_a_score_rises_does_not_guess() -> None:
+    """A tiny model of which every fiftieth epoch is told: 2.12 to 2.06, near the logarithm of eight."""
+    loss, accuracy = np.linspace(2.11, 2.05, 10), np.linspace(0.17, 0.2, 10)
+    accuracy[-1] -= 0.008
+    guessed = 0.125 + 0.004 * (np.arange(10) % 2)
+    assert "failed-run" not in shown_by(loss=loss, accuracy=accuracy)
+    assert "failed-run" in shown_by(loss=loss, accuracy=guessed)
+    assert "failed-run" in shown_by(loss=3 * chance(10), accuracy=guessed)
+
+
 def test_a_loss_that_stays_is_no_failure_where_another_falls() -> None:
     assert "failed-run" in shown_by(loss=chance(40), val_loss=chance(40, 1))
     assert "failed-run" not in shown_by(loss=chance(40), val_loss=chance(40, 1) * np.linspace(1, 0.5, 40))

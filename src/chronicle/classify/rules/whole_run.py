@@ -4,7 +4,8 @@ failed-run (a loss that was never learned)
     Sees: a loss that stays where its first values were.
     Rule: no eighth of the log has a median 3 % below the first two values, no other loss and no score
     improves, no learning law explains the curve better than a constant, and batches differ by 3 % at most,
-    since a model that knows nothing loses about as much on every batch (`_never_learned`); and no attempt
+    since a model that knows nothing loses about as much on every batch (`_never_learned`); or, with a score,
+    the loss is that of guessing, and does not fall below it step by step while a score rises; and no attempt
     twice as long shows that this one was only stopped too early (`cut_short`). What was learned and lost
     again at one step counts as well (`forgot`).
     Blind to: a run that learned a little and then stopped, which is a plateau.
@@ -60,7 +61,7 @@ from itertools import pairwise
 import numpy as np
 
 from chronicle.classify import measure
-from chronicle.classify.measure import FEWEST_POINTS, begins_late, difference_noise, median, positive
+from chronicle.classify.measure import FEWEST_POINTS, begins_late, difference_noise, finite, median, positive
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, side, stands
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, RISES, SHIFT, typed_findings
@@ -68,13 +69,14 @@ from chronicle.classify.rules.objectives import FAILED, PLATEAU
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import OF_AGENTS, step_gap
 from chronicle.metrics.names import LOSSES, is_of_opponent, plain, words_of
-from chronicle.metrics.roles import MIN_POINTS, SCORES
+from chronicle.metrics.roles import MIN_POINTS, SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
 
 PERFECT, NOISY = "near-perfect", "noisy-healthy"
 FEWEST_ATTEMPTS = 3  # of which most must end badly
 USUAL_CLASSES = (2, 3, 4, 5, 8, 10, 20, 50, 100, 200, 256, 1000, 32000, 50257, 50304)
 OFF_GUESSING = 0.006  # share of the logarithm of the classes that label noise and weight decay may add
+STEADY_ERRORS = 2.0  # of the rank correlation with time: more for one in fifty that stand still
 CONSTANT_SCORE_POINTS = 5  # values of a score that are all the same, which tell that nothing is learned
 CHANCE_FALL_SCALES = 3.0  # noise scales of the lowest of eight medians below two samples: 1 in 100
 STILL_ERRORS = 1.28  # of the rank correlation with time: more for one in five losses that stand still
@@ -100,6 +102,7 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     scores = [s for s, same in rated if len(s) >= (CONSTANT_SCORE_POINTS if same else MIN_POINTS)]
     # scores that stay tell the loss of guessing from fewer points, and where batches differ
     guesses = len(scores) > 0 and len(y) >= MIN_POINTS and is_guessing(y[2:])
+    guesses &= not (guesses and falls_below_guessing(y[2:]) and any(map(rises_steadily, scores)))
     known = guesses or (len(y) >= FEWEST_POINTS and noise <= limits.knowing)
     if not known or begins_late(steps, step_gap(loss)):
         return
@@ -149,6 +152,16 @@ def is_guessing(y: Floats) -> bool:
     """Whether the level of log values is that of guessing, as exactly as noise lets it be known."""
     error = measure.MEDIAN_ERROR * difference_noise(y) / len(y) ** 0.5
     return bool(guessing(median(y))[1] <= OFF_GUESSING + min(2 * error, OFF_GUESSING))
+
+
+def falls_below_guessing(y: Floats) -> bool:
+    """Whether log values fall with time, and end below the level of guessing that is nearest to them."""
+    below_it = median(y[-(len(y) // 4) :]) < np.log(np.log(guessing(median(y))[0]))
+    return bool(below_it) and measure.rises_by(y) <= -STEADY_ERRORS
+
+
+def rises_steadily(score: Series) -> bool:
+    return measure.rises_by(direction(score) * finite(score).values) >= STEADY_ERRORS
 
 
 def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
