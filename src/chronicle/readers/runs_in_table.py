@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import LAUNCH_NAMES, OF_EVALUATION, OF_TRAINING, TIME_NAMES, word_set
 from chronicle.metrics.arithmetic import any_numbers, median
-from chronicle.metrics.names import LOSSES, names_a_loss, plain, role_of, says_nothing
+from chronicle.metrics.names import LOSSES, are_sizes, names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Role, Steps
 from chronicle.readers.columns import attempt_of
 from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter, names_one_of
@@ -195,7 +195,7 @@ def _names_items(name: str, column: Column, n_rows: int) -> bool:
     if not column.is_text:
         places = plain(name) in _PLACE and any(a > b for a, b in pairwise(cells))  # of items that were drawn
         is_item = (places or _ITEM.fullmatch(plain(name)) is not None) and len(distinct) == len(cells)
-        return is_item or (again and _SETTING.fullmatch(plain(name)) is not None)
+        return is_item or are_sizes(name, cells) or (again and _SETTING.fullmatch(plain(name)) is not None)
     if not again and (len(distinct) < 2 or 4 * len(distinct) < n_rows):
         return False
     texts = list(map(str, distinct))

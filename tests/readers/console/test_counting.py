@@ -207,6 +207,17 @@ def test_the_results_of_a_search_are_no_course(name: str, tmp_path: Path) -> Non
     assert {metric.role for metric in attempt.series.values()} == {Role.OTHER}
 
 
+@pytest.mark.parametrize(("wider", "axis"), [(790, "item"), (0, "step")])
+def test_models_of_several_sizes_are_no_course(wider: int, axis: str, tmp_path: Path) -> None:
+    """A line for each model with its number of parameters, which one that is trained keeps."""
+    lines = (
+        f"Units : {n} ; Parameters : {900 + wider * n} ; Test Loss : {1 / n:.4f}\n" for n in range(4, 16)
+    )
+    (attempt,) = attempts(tmp_path, "".join(lines))
+    assert attempt.axis == axis
+    assert (attempt.series["Test Loss"].role is Role.OTHER) is (axis == "item")
+
+
 def test_a_step_that_comes_several_times_may_be_the_last_of_an_epoch_and_the_first_of_the_next(
     tmp_path: Path,
 ) -> None:

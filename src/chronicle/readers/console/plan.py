@@ -13,13 +13,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from operator import itemgetter
 
 import numpy as np
 
 from chronicle.metrics.aliases import in_english
-from chronicle.metrics.names import LOSSES, is_bound, plain, role_of
+from chronicle.metrics.names import LOSSES, are_sizes, is_bound, plain, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Role
 from chronicle.readers.console import pairs
@@ -30,7 +30,7 @@ from chronicle.readers.console.line_shapes import Shapes
 from chronicle.readers.console.log import Line, text_of
 from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, is_known, key_of
 from chronicle.readers.console.text_tables import header
-from chronicle.readers.runs_in_table import names_an_evaluation
+from chronicle.readers.runs_in_table import FEWEST_ITEMS, names_an_evaluation
 from chronicle.readers.step_axis import Column, goes_up_and_down, is_whole
 from chronicle.readers.text import Head
 
@@ -140,7 +140,17 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     is_log = _loss_recurs(training, mentions_training, bool(row_counter))
     judged = {name for record in training for name in record.shape if is_judged(name)}
     of_items = is_log and all("final" in plain(name).split() for name in judged)  # a result each of trainings
+    of_items |= is_log and _are_of_models(training)
     return Plan(is_log, by_row=True, row_counter=row_counter, phases=phases, of_items=of_items)
+
+
+def _are_of_models(records: Sequence[Record]) -> bool:
+    """Whether each record tells another number of parameters: it is the result of a model of that size."""
+    by_name = dict[str, list[float]]()
+    for name, value in chain.from_iterable(zip(r.shape, r.values, strict=True) for r in records):
+        by_name.setdefault(name, []).append(value)
+    enough = max(len(records), FEWEST_ITEMS)
+    return any(len(values) == enough and are_sizes(name, values) for name, values in by_name.items())
 
 
 def _row_counter(training: Sequence[Record]) -> str:
