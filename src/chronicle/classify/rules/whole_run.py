@@ -161,6 +161,7 @@ def falls_below_guessing(y: Floats) -> bool:
 
 
 def rises_steadily(score: Series) -> bool:
+    """Whether a score gets better with time, however little."""
     return measure.rises_by(direction(score) * finite(score).values) >= STEADY_ERRORS
 
 
