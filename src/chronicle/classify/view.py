@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, wraps
 from operator import attrgetter
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from chronicle.model import Attempt, Floats, Join, Role, Series, Steps, Timeline
 from chronicle.timeline.courses import distinct_in
 
 T = TypeVar("T")
-K = TypeVar("K")
+F = TypeVar("F", bound=Callable[..., Any])
 COURSE_POINTS = 64  # the fewest of a loss that has a course
 _SPEED = (Role.THROUGHPUT, Role.STEP_TIME)
 _HELD_OUT = (Role.VALIDATION_LOSS, Role.VALIDATION_SCORE)
@@ -190,9 +190,9 @@ class View:
         return cast(T, self._memo[key])
 
 
-def kept(make: Callable[[View, K], T]) -> Callable[[View, K], T]:
+def kept(make: F) -> F:
     """A decorator: the result for each argument is computed once in a run."""
-    return wraps(make)(lambda view, of: view.once((make, of), lambda: make(view, of)))
+    return cast(F, wraps(make)(lambda view, *of: view.once((make, *of), lambda: make(view, *of))))
 
 
 def look(timeline: Timeline, thresholds: Thresholds) -> View:

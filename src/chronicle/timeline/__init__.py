@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from chronicle.errors import UsageError
 from chronicle.metrics.aliases import FRAME_STEP_NAMES
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.roles import assign
+from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Floats, Join, Role, Series, Steps, Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
 from chronicle.timeline.copies import without_copies, without_logs_of_the_whole, without_other_ranks
@@ -106,13 +108,10 @@ def _resumes(timeline: Timeline, join: Join) -> bool:
 def _attempts_from(what: Any) -> list[Attempt]:
     """The attempts in ``what``. Raises UsageError if it is none of the types, or holds several runs."""
     attempts = _attempts(what)
-    stated: dict[tuple[str, ...], dict[str, None]] = {}
-    for attempt in attempts:
-        if attempt.sources and (run := attempt.facts.get("run")):
-            stated.setdefault(attempt.sources, {})[repr(str(run))] = None
-    for (source, *_), names in stated.items():
-        if len(names) > 1:
-            named = ", ".join([*names][:_MOST_NAMED] + ["..."] * (len(names) > _MOST_NAMED))
+    stated = (attempt for attempt in attempts if attempt.sources and attempt.facts.get("run"))
+    for (source, *_), own in grouped(stated, attrgetter("sources")).items():
+        if len(names := [*dict.fromkeys(repr(str(attempt.facts["run"])) for attempt in own)]) > 1:
+            named = ", ".join(names[:_MOST_NAMED] + ["..."] * (len(names) > _MOST_NAMED))
             advice = "stitch one at a time. chronicle.runs(path) gives each of them"
             raise UsageError(f"{source} holds {len(names)} runs ({named}): {advice}")
     return [part for attempt in attempts for part in _by_seed(attempt)]

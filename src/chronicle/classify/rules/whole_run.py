@@ -66,7 +66,7 @@ from chronicle.classify.report import At, Check, Rule, at_least, at_most, below,
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.rules.objectives import FAILED, PLATEAU
-from chronicle.classify.view import AttemptView, View
+from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import OF_AGENTS, step_gap
 from chronicle.metrics.names import LOSSES, is_of_opponent, plain, words_of
 from chronicle.metrics.roles import MIN_POINTS, SCORES, direction
@@ -255,13 +255,10 @@ def never_below_twice(view: View, attempt: AttemptView, loss: Series) -> Iterato
     yield from filter(stands, [finding(NO_SPIKE, at, checks, 0.7, 0.7, other)])
 
 
+@kept
 def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
     """The longest loss of a run in which none moved and nothing else got better, the trend of all of them in
     errors, and how far the levels of their eighths are apart, chi-squared."""
-    return view.once(("stands still",), lambda: _stands_still(view))
-
-
-def _stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
     live = [(a, a.loss) for a in view.attempts if a.live_until is not None and a.loss is not None]
     long = [(a, loss, positive(loss)[1]) for a, loss in live if len(loss) >= FEWEST_POINTS]
     if not long or begins_late(view.span, step_gap(long[0][1])):
