@@ -162,13 +162,11 @@ class Redactor:
         longest_first = "|".join(sorted(searched, key=len, reverse=True))
         self._named = re.compile(rf"(?<![\w-])(?:{longest_first})(?![\w-])") if searched else None
         self.texts: dict[str, set[str]] = {"secret": set(), "identity": set()}
-        self._known: dict[str, str] = {}
+        self._published = cache(self._redacted)
 
     def __call__(self, text: str) -> str:
         """The text as it may be published."""
-        if text not in self._known:
-            self._known[text] = self._redacted(text)
-        return self._known[text]
+        return self._published(text)
 
     def fact(self, name: str, value: Any) -> Any:
         """The value of a fact, which is withheld completely if its name denotes a secret."""
