@@ -148,10 +148,8 @@ class View:
     @cached_property
     def most_points(self) -> Mapping[Role, int]:
         """The points of the longest series of each role that any attempt logged."""
-        most = Counter[Role]()
-        for series in (s for a in self.attempts for s in a.series.values()):
-            most[series.role] = max(most[series.role], len(series))
-        return most
+        by_role = grouped((s for a in self.attempts for s in a.series.values()), attrgetter("role")).items()
+        return Counter({role: max(map(len, same)) for role, same in by_role})
 
     @cached_property
     def span(self) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -144,10 +145,8 @@ def _kinds_of(logs: Sequence[Log], file: Path | None = None) -> dict[str, Any]:
     its_own = (log for log in logs if file is None or log.path.name == file.name)
     of_file = grouped(its_own, lambda log: file or log.path)
     kinds = [kind for path, its_logs in of_file.items() for kind in _kinds_of_file(path, its_logs)]
-    counts: Counter[str] = Counter()
-    for kind in kinds:
-        counts[kind["taken_for"]] += kind["n_lines"]
-    return {"lines": dict(counts), "kinds": kinds}
+    by_use = grouped(kinds, itemgetter("taken_for")).items()
+    return {"lines": {use: sum(kind["n_lines"] for kind in same) for use, same in by_use}, "kinds": kinds}
 
 
 def _kind(taken_for: str, n_lines: int, fields: Sequence[str] = (), first: Numbered = ()) -> dict[str, Any]:
