@@ -31,7 +31,7 @@ from chronicle.readers.arrange import arrange
 from chronicle.readers.catalogue import READERS, Reader, all_readers, having, hook, plugins
 from chronicle.readers.find import RunSource, is_log, runs_of_store, scan
 from chronicle.readers.side_files import side_facts
-from chronicle.readers.text import clean, error_named_back, named_back, respelled, unpacked
+from chronicle.readers.text import clean, error_named_back, named_back, respelled, unpacked, version_of
 
 if TYPE_CHECKING:
     from chronicle.workspace.config import Confines
@@ -149,8 +149,7 @@ def _chosen(files: list[Path], only: str) -> Iterator[list[Attempt] | LogError]:
     """The attempts of one run in stores. A store is read once for all that is asked of it in turn."""
     for file in files:
         try:
-            info = file.stat()
-            attempts = _whole_store(file, info.st_size, info.st_mtime_ns)
+            attempts = _whole_store(file, *version_of(file))
             yield [attempt for attempt in attempts if attempt.facts.get("run") == only]
         except LogError as err:
             yield err
@@ -159,7 +158,7 @@ def _chosen(files: list[Path], only: str) -> Iterator[list[Attempt] | LogError]:
 
 
 @lru_cache(maxsize=1)
-def _whole_store(file: Path, size: int, time_ns: int) -> list[Attempt]:
+def _whole_store(file: Path, *_version: int) -> list[Attempt]:
     return read_file(file)
 
 

@@ -262,9 +262,16 @@ class _Scanned:
     @classmethod
     def around(cls, path: Path) -> _Scanned:
         """Nothing is entered yet; what lies around a folder is not, whatever links in it lead there."""
-        return cls(
-            {(info.st_dev, info.st_ino) for above in path.resolve().parents for info in [above.stat()]}
-        )
+        seen = cls(set())
+        for above in path.resolve().parents:
+            seen.enters(above)
+        return seen
+
+    def enters(self, path: Path) -> bool:
+        """Takes note of a folder; whether it is entered for the first time. Raises OSError."""
+        info, n_before = path.stat(), len(self.folders)
+        self.folders.add((info.st_dev, info.st_ino))
+        return len(self.folders) > n_before
 
     def count(self, path: Path, *, wanted: bool) -> bool:
         """Takes note of a file; whether it is wanted. Raises UsageError where too many are not."""
@@ -286,10 +293,8 @@ def scan(path: Path, wanted: Wanted, seen: _Scanned | None = None) -> Folder:
         raise UsageError(f"{path} is the root of a file system. Remedy: name the folder of the runs")
     try:
         seen = seen or _Scanned.around(path)
-        info = path.stat()
-        if (info.st_dev, info.st_ino) in seen.folders:
+        if not seen.enters(path):
             return folder
-        seen.folders.add((info.st_dev, info.st_ino))
         entries = sorted(os.scandir(path), key=lambda entry: (entry.is_symlink(), natural(entry.name)))
     except OSError:
         folder.logs.append(path)
@@ -298,21 +303,13 @@ def scan(path: Path, wanted: Wanted, seen: _Scanned | None = None) -> Folder:
         if entry.name in _PASSED_OVER or (entry.name.startswith(".") and entry.name not in _HIDDEN_STORES):
             continue
         below = Path(entry.path)
-        if os.path.isdir(below) if entry.is_symlink() else entry.is_dir():
-            _enter(folder, below, wanted, seen)
-        elif seen.count(below, wanted=wanted(below)):
-            folder.logs.append(below)
+        if not (os.path.isdir(below) if entry.is_symlink() else entry.is_dir()):
+            folder.logs += [below] if seen.count(below, wanted=wanted(below)) else []
+        elif wanted(below):
+            folder.whole += [below] if seen.enters(below) else []
+        elif any((inner := scan(below, wanted, seen)).all_logs()):
+            folder.folders.append(inner)
     return folder
-
-
-def _enter(folder: Folder, path: Path, wanted: Wanted, seen: _Scanned) -> None:
-    if wanted(path):
-        info = path.stat()
-        if (info.st_dev, info.st_ino) not in seen.folders:
-            folder.whole.append(path)
-            seen.folders.add((info.st_dev, info.st_ino))
-    elif any((below := scan(path, wanted, seen)).all_logs()):
-        folder.folders.append(below)
 
 
 def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:

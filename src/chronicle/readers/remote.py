@@ -27,9 +27,10 @@ from urllib.parse import unquote, urljoin
 from chronicle.errors import ChronicleError, LogError, MissingExtra, NothingToRead, UsageError
 from chronicle.readers.catalogue import PARQUET_STARTS, SQLITE_STARTS
 from chronicle.readers.find import is_log, log_like
+from chronicle.readers.runs_in_table import names_of
 from chronicle.readers.side_files import surroundings
 from chronicle.readers.text import Head
-from chronicle.readers.trackers import names_of, typed
+from chronicle.readers.trackers import typed
 from chronicle.readers.trackers.mlflow import SYSTEM, about, listed
 from chronicle.workspace.config import Confines, may_redirect
 from chronicle.workspace.folders import cache, mirror_of, safe_path

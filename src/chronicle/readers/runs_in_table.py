@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import pairwise, permutations
@@ -325,8 +325,7 @@ def _split(columns: Columns, keys: Sequence[str]) -> dict[str, dict[str, Column]
         values, firsts = np.unique(codes, return_index=True)
         first = dict(zip(values.tolist(), firsts.tolist(), strict=True))
         given = [str(names.get(first.get(i, -1), run_id)) for i, run_id in enumerate(ids)]
-        shared = Counter(given)
-        labels = [n if shared[n] == 1 else f"{n} {i[:8]}" for n, i in zip(given, ids, strict=True)]
+        labels = [*names_of(zip(ids, given, strict=True)).values()]
     codes[codes < 0] = len(labels)  # rows that name no run
     labels = [*labels, ""]
     parts = {name: _parts(c, codes, len(labels)) for name, c in columns.items() if name not in keys}
@@ -334,6 +333,13 @@ def _split(columns: Columns, keys: Sequence[str]) -> dict[str, dict[str, Column]
     for i, label in enumerate(labels):
         by_run[label] = {name: of_runs[i] for name, of_runs in parts.items() if len(of_runs[i].rows)}
     return {label: of_run for label, of_run in by_run.items() if label or of_run}
+
+
+def names_of(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
+    """A distinct name for each (id, name) of a run: its name, with a part of the id if runs share it."""
+    distinct = list(dict.fromkeys(runs))
+    shared = Counter(name for _, name in distinct)
+    return {(i, name): str(name) if shared[name] == 1 else f"{name} {str(i)[:8]}" for i, name in distinct}
 
 
 def _n_rows(columns: Columns) -> int:

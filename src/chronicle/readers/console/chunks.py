@@ -319,11 +319,10 @@ _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 _HEAD = 120  # characters at the start of a line that may hold its clock
 
 _TIME = r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?"
-_ISO = re.compile(
-    rf"(?<![\d-])(?P<Y>\d{{4}})[-/](?P<M>\d\d)[-/](?P<D>\d\d)[T, ]{_TIME} ?(?P<z>Z|UTC|[+-]\d\d:?\d\d\b)?"
-)
 _CLOCKS = (
-    _ISO,
+    re.compile(
+        rf"(?<![\d-])(?P<Y>\d{{4}})[-/](?P<M>\d\d)[-/](?P<D>\d\d)[T, ]{_TIME} ?(?P<z>Z|UTC|[+-]\d\d:?\d\d\b)?"
+    ),
     re.compile(r"\[(?:[A-Z][a-z]{2} )?(?P<b>[A-Z][a-z]{2})\s+(?P<D>\d{1,2}) " + _TIME + r" (?P<Y>\d{4})\]"),
     re.compile(r"^(?:<\d+>)?(?P<b>[A-Z][a-z]{2})\s+(?P<D>\d{1,2}) " + _TIME + r"\s+(?P<host>\S+) "),  # syslog
     re.compile(r"(?<![\w.])[EWIF](?P<M>\d{1,2})(?P<D>\d\d) " + _TIME),  # glog
@@ -361,11 +360,6 @@ def time_in(line: str) -> float:
     """Unix seconds of the clock at the start of a line; NaN without one, or if it has no year."""
     time = _seconds(_clock(line[:_HEAD])) if line else NAN
     return time if has_year(time) else NAN
-
-
-def moment(text: str) -> float:
-    """Unix seconds of an ISO 8601 time anywhere in a text, NaN without one."""
-    return _seconds(_ISO.search(text))
 
 
 def _clock(start: str) -> re.Match[str] | None:

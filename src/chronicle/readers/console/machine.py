@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chronicle.metrics.aliases import has_year, in_year_of
-from chronicle.metrics.values import canonical
+from chronicle.metrics.values import canonical, moment
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.console.chunks import SYSTEM_CLOCK, may_be_log, moment, stamp
-from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of
+from chronicle.readers.console.chunks import SYSTEM_CLOCK, may_be_log, stamp
+from chronicle.readers.text import HEAD_BYTES, Head, clean, encoding_of
 
 LONGEST = 200  # characters of a line that a fault quotes
 _SEARCHED = 4000  # characters of a line that are searched
@@ -129,7 +129,7 @@ _LINES_BEFORE = 40  # among which the clock of a line without one is sought
 _BYTES = tuple(map(str.encode, (*WORDS, "traceback (most", "nodelist", "slurm_", "setting system clock")))
 _TRACEBACK = "Traceback (most recent call last)"
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]{0,120}(?:: .*|$)")
-_CANCELLED = re.compile(r"CANCELLED AT ([\dT:.-]+)")
+_CANCELLED = re.compile(r"CANCELLED AT ([\d-]+T[\d:]+)")
 _NODES = re.compile(r"\b(?:SLURM_(?:JOB_|STEP_)?NODELIST|[Nn]ode[Ll]ist)\s*[=:]\s*[\"']?([^\s\"';|]{1,4000})")
 _JOB = re.compile(r"\bSLURM_JOB(?:_?ID)\s*[=:]\s*[\"']?(\d{1,20})")
 _PROGRAM = r"[\w./()-]+(?:\[\d+\])?: "
@@ -190,7 +190,7 @@ class Faults:
 
     def _time(self, line: str) -> float:
         if cancelled := _CANCELLED.search(line):
-            return moment(cancelled[1])
+            return moment(cancelled[1], math.nan)
         written = stamp(line)
         since_boot = self._booted + written.since_boot
         at_time = written.time if math.isnan(since_boot) else since_boot
@@ -255,9 +255,10 @@ def identify(head: Head) -> bool:
 def read(path: Path) -> list[Attempt]:
     """One attempt without series: what the log says of machines and jobs. The fact "log_of" is "host" for a
     kernel or system log, which may tell of other jobs too, and else "job"."""
-    lines, faults = Lines(path), Faults(path)
-    for line in lines:
-        faults.look(lines.number, line)
+    faults = Faults(path)
+    with Head.of(path).opened() as lines:
+        for number, line in enumerate(lines, 1):
+            faults.look(number, line.removesuffix("\n"))
     facts = {"log_of": "host" if _of_host(Head.of(path).lines) else "job", **faults.facts}
     return [Attempt(path.name, (str(path),), {}, facts, faults.listed())]
 

@@ -12,7 +12,6 @@ import re
 import shutil
 import sqlite3
 from array import array
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -37,13 +36,6 @@ AXIS = "global_step"
 _FEW = 3  # values of the tests after a training, which are logged without a step
 _Points = tuple["array[int]", "array[float]", "array[float]"]  # steps, values, times of a metric
 NOTHING = "no run logged a metric. Remedy: name the store that the training wrote to"
-
-
-def names_of(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
-    """A distinct name for each (id, name) of a run: its name, with a part of the id if runs share it."""
-    distinct = list(dict.fromkeys(runs))
-    shared = Counter(name for _, name in distinct)
-    return {(i, name): str(name) if shared[name] == 1 else f"{name} {str(i)[:8]}" for i, name in distinct}
 
 
 def only_file(folder: Path, pattern: str, identify: Callable[[Head], bool]) -> Path | None:

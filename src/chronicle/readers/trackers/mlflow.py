@@ -19,18 +19,10 @@ from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.text import Head, Lines, clean
-from chronicle.readers.trackers import (
-    MAGIC,
-    NOTHING,
-    PointLog,
-    Store,
-    names_of,
-    opened,
-    seconds,
-    tables_of,
-    typed,
-)
+from chronicle.readers import trackers
+from chronicle.readers.runs_in_table import names_of
+from chronicle.readers.text import Head, clean
+from chronicle.readers.trackers import PointLog, Store, typed
 
 _INFINITE = {sign * sys.float_info.max: sign * math.inf for sign in (1, -1)}  # as the database stores it
 MAX_FILES = 10_000  # metrics, parameters or tags of one run
@@ -58,19 +50,19 @@ _TAGS = {
 def identify(head: Head) -> bool:
     """Whether a file is an SQLite database with the tables of MLflow, or the points of a metric."""
     if _is_database(head.path):
-        return tables_of(head.path).keys() >= _TABLES
+        return trackers.tables_of(head.path).keys() >= _TABLES
     return len(head.lines) > 1 and all(map(_POINT.fullmatch, head.lines[:-1]))
 
 
 def _is_database(path: Path) -> bool:
-    return Head.of(path).start.startswith(MAGIC)
+    return Head.of(path).start.startswith(trackers.MAGIC)
 
 
 def runs(path: Path) -> list[str]:
     """The names (the fact "run") of all runs in a database that logged something."""
     if not _is_database(path):
         return []
-    with opened(path) as store:
+    with trackers.opened(path) as store:
         logged = {uuid for (uuid,) in store.rows("metrics", ["run_uuid"])}
         return [run.facts["run"] for uuid, run in _runs(store).items() if uuid in logged]
 
@@ -82,13 +74,13 @@ def read(path: Path) -> list[Attempt]:
         run, folder = PointLog({}, SYSTEM), next(own, path.parent)
         truncated = _read_metric(run, clean(path.relative_to(folder).as_posix()), path)
         return [run.attempt(path, path.name, (), truncated)]
-    with opened(path) as store:
+    with trackers.opened(path) as store:
         by_id = _runs(store)
         columns = ("run_uuid", "key", "step", "value", "timestamp", "is_nan")
         for uuid, key, step, value, time_ms, is_nan in store.rows("metrics", columns):
             if uuid in by_id:
                 value = math.nan if is_nan else _INFINITE.get(value, value)
-                by_id[uuid].point(str(key), step, value, seconds(time_ms))
+                by_id[uuid].point(str(key), step, value, trackers.seconds(time_ms))
         for uuid, key, value in store.rows("params", ("run_uuid", "key", "value")):
             if uuid in by_id:
                 by_id[uuid].params[str(key)] = typed(str(value))
@@ -96,7 +88,7 @@ def read(path: Path) -> list[Attempt]:
         name, known = path.name, (store.faults, bool(store.faults))
         attempts = [run.attempt(path, f"{name}: {run.facts['run']}", *known) for run in logged]
     if not attempts:
-        raise BadLog(str(path), NOTHING)
+        raise BadLog(str(path), trackers.NOTHING)
     return attempts
 
 
@@ -187,15 +179,15 @@ def _meta(folder: Path) -> dict[str, str]:
 
 def _read_metric(run: PointLog, name: str, file: Path) -> bool:
     """Adds all complete lines (`milliseconds value step`); whether the last is cut. Raises OSError."""
-    lines = Lines(file)
-    for line in lines:
-        cells = line.split()
-        if lines.unfinished:
-            return True
-        if len(cells) >= 3:
-            run.point(name, cells[2], cells[1], seconds(cells[0]))
-        elif cells:
-            run.broken += 1
+    with Head.of(file).opened() as lines:
+        for line in lines:
+            cells = line.split()
+            if not line.endswith("\n"):
+                return True
+            if len(cells) >= 3:
+                run.point(name, cells[2], cells[1], trackers.seconds(cells[0]))
+            elif cells:
+                run.broken += 1
     return False
 
 

@@ -29,20 +29,9 @@ from chronicle.readers import trackers
 from chronicle.readers.events.tfrecord import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.hyperparameters import as_float, config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat, whole_document
+from chronicle.readers.runs_in_table import names_of
 from chronicle.readers.text import Faults, Head, clean, json_or_none, most_unpacked, too_large
-from chronicle.readers.trackers import (
-    NOTHING,
-    PointLog,
-    Store,
-    attempt_of_calls,
-    names_of,
-    only_file,
-    opened,
-    read_launch,
-    seconds,
-    tables_of,
-    typed,
-)
+from chronicle.readers.trackers import PointLog, Store, only_file, opened, tables_of, typed
 from chronicle.readers.trackers.wandb import faults_of_records, seconds_of
 
 LONGEST = 1 << 24  # characters of a message
@@ -82,15 +71,11 @@ class Offline:
         name = self.key.fullmatch(folder.name if self.file else path.name)
         return name["key"] if name and (not self.file or only_file(folder, self.file, self.identify)) else ""
 
-
-class OfflineFolder(Offline):
-    """The format of a client that stores each launch in a folder."""
-
     def identify_folder(self, path: Path) -> bool:
         return only_file(path, self.file, self.identify) is not None
 
     def read_folder(self, path: Path) -> list[Attempt]:
-        return read_launch(path, only_file(path, self.file, self.identify), self.read)
+        return trackers.read_launch(path, only_file(path, self.file, self.identify), self.read)
 
 
 def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:
@@ -232,7 +217,7 @@ def _fill_comet(path: Path, log: PointLog, faults: Faults) -> bool:
 def _comet_message(log: PointLog, message: Row) -> None:
     payload = _object(message.get("payload"))
     if metric := _object(payload.get("metric")):
-        name, time_s = clean(str(metric.get("metricName"))), seconds(payload.get("local_timestamp"))
+        name, time_s = clean(str(metric.get("metricName"))), trackers.seconds(payload.get("local_timestamp"))
         if name != _DURATION and metric.get("metricValue") is not None:
             log.point(name, metric.get("step"), metric["metricValue"], time_s)
     elif param := _object(payload.get("param")):
@@ -383,9 +368,9 @@ def _read_trackio(path: Path) -> list[Attempt]:
                 facts = {"run": name, "project": path.stem, **config_facts(config)}
                 known: dict[str, Any] = {"facts": facts, "faults": faults, "name": f"{path.name}: {name}"}
                 of_run, is_cut = (path, len(rows[key]), columns_of(rows[key])), bool(store.faults)
-                attempts.append(attempt_of_calls(*of_run, truncated=is_cut, **known))
+                attempts.append(trackers.attempt_of_calls(*of_run, truncated=is_cut, **known))
     if not attempts:
-        raise BadLog(str(path), NOTHING)
+        raise BadLog(str(path), trackers.NOTHING)
     return attempts
 
 
@@ -422,18 +407,18 @@ def _fill_golden(path: Path, log: PointLog, faults: Faults) -> bool:
 # --- all of them ---
 # fmt: off
 _ROWS = (
-    OfflineFolder("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab,
+    Offline("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab,
         re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"), file="*.swanlab"),
-    OfflineFolder("neptune", "monitoring/", re.compile(rb'\{"obj": \{"type": "'), _fill_neptune,
+    Offline("neptune", "monitoring/", re.compile(rb'\{"obj": \{"type": "'), _fill_neptune,
         re.compile(r"run__(?P<key>[^_]+)__.+"), file="data-1.log"),
-    OfflineFolder("neptune-scale", "runtime/", re.compile(trackers.MAGIC), _fill_neptune_database,
+    Offline("neptune-scale", "runtime/", re.compile(trackers.MAGIC), _fill_neptune_database,
         re.compile(r"(?P<key>.+)_\d{16,20}"), mine=_is_neptune_database, file="run_operations.sqlite3"),
     Offline("comet", _COMET_OWN, re.compile(rb"PK\x03\x04"), _fill_comet,
         re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip"), mine=_is_comet),
-    OfflineFolder("clearml", ":monitor:", _CLEARML, _fill_clearml, file="metrics.jsonl"),
-    OfflineFolder("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
+    Offline("clearml", ":monitor:", _CLEARML, _fill_clearml, file="metrics.jsonl"),
+    Offline("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
     Offline("megatron-golden", "\0", _GOLDEN, _fill_golden),
-    OfflineFolder("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
+    Offline("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
 )
 # fmt: on
 _TRACKIO = SimpleNamespace(identify=is_trackio, runs=_trackio_runs, read=_read_trackio)
