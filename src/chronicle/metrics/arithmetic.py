@@ -115,7 +115,8 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
         if len(names) < 2:
             return {}
         terms = np.column_stack([finite[name] for name in names])
-        weights = _weights(sums, terms)
+        scale = np.maximum(np.abs(terms).max(axis=0), 1e-300)  # all terms are brought to one size
+        weights = np.linalg.lstsq(terms / scale, sums, rcond=1e-10)[0] / scale
         if not is_last:
             matter = np.mean(np.abs(terms * weights), axis=0) > _LEAST_SHARE * np.mean(np.abs(sums))
             before, names = names, [name for name, counts in zip(names, matter, strict=True) if counts]
@@ -135,12 +136,6 @@ def _are_equal(sums: Floats, terms: Floats, weights: Floats) -> bool:
         return False
     rounded = rounding(sums) + sum(w * rounding(t) for w, t in zip(weights, terms.T, strict=True))
     return bool((off <= rounded).all() and rounded.max() <= most)
-
-
-def _weights(sums: Floats, terms: Floats) -> Floats:
-    """The least-squares weights, computed with all terms scaled to one size."""
-    scale = np.maximum(np.abs(terms).max(axis=0), 1e-300)
-    return np.asarray(np.linalg.lstsq(terms / scale, sums, rcond=1e-10)[0] / scale)
 
 
 def _is_multiple(sums: Floats, term: Floats) -> bool:

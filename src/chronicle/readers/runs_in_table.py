@@ -244,7 +244,10 @@ def _settings_of_runs(columns: Columns) -> Columns:
     settings = [n for n in dict.fromkeys((*texts, *seeds)) if _is_setting(n, whole[n].values, begins)]
     if not {*settings} & {*texts}:
         return {}
-    return {name: whole[name] if name in texts else _as_texts(name, whole[name]) for name in settings}
+    for name in (name for name in settings if name not in texts):
+        cells = [f"{name} {cell:g}" for cell in whole[name].values.tolist()]
+        whole[name] = Column(np.array(cells, object), whole[name].rows)
+    return {name: whole[name] for name in settings}
 
 
 def may_change_settings(first: Mapping[str, Any], second: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
@@ -252,10 +255,6 @@ def may_change_settings(first: Mapping[str, Any], second: Mapping[str, Any], las
     the same in two rows and another one at the end."""
     texts = (name for name, cell in first.items() if isinstance(cell, str) and second.get(name) == cell)
     return any(last.get(n, first[n]) != first[n] and column_key(n) not in _PLACES for n in texts)
-
-
-def _as_texts(name: str, column: Column) -> Column:
-    return Column(np.array([f"{name} {cell:g}" for cell in column.values.tolist()], object), column.rows)
 
 
 def _hold_results(runs: Mapping[str, Columns]) -> bool:
@@ -321,9 +320,9 @@ def _split(columns: Columns, keys: Sequence[str]) -> dict[str, dict[str, Column]
     codes, ids = _codes(columns[keys[0]], _n_rows(columns))
     labels = ids
     if len(keys) > 1:
-        names = dict(zip(columns[keys[-1]].rows.tolist(), columns[keys[-1]].values.tolist(), strict=True))
-        values, firsts = np.unique(codes, return_index=True)
-        first = dict(zip(values.tolist(), firsts.tolist(), strict=True))
+        name = columns[keys[-1]]
+        names = dict(zip(name.rows.tolist(), name.values.tolist(), strict=True))
+        first = dict(zip(*map(np.ndarray.tolist, np.unique(codes, return_index=True)), strict=True))
         given = [str(names.get(first.get(i, -1), run_id)) for i, run_id in enumerate(ids)]
         labels = [*names_of(zip(ids, given, strict=True)).values()]
     codes[codes < 0] = len(labels)  # rows that name no run

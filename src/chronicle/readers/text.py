@@ -95,14 +95,13 @@ class Head:
     @cached_property
     def lines(self) -> list[str]:
         """The whole lines at the start, before any zeros, [] if it is no text; a single long line is cut."""
-        start = self.start
-        if b"\0" in start and not _is_utf16(start):
-            whole = start[: start.rfind(b"\n", 0, start.index(b"\0")) + 1]
-            if not whole or len(whole.translate(None, _CONTROLS)) < len(whole):
+        text, is_cut = self.start, len(self.start) == HEAD_BYTES
+        if b"\0" in text and not _is_utf16(text):
+            text, is_cut = text[: text.rfind(b"\n", 0, text.index(b"\0")) + 1], False
+            if len(text.translate(None, _CONTROLS)) < len(text):
                 return []
-            return whole.decode(encoding_of(start), errors="replace").splitlines()
-        lines = start.decode(encoding_of(start), errors="replace").splitlines()
-        return lines[:-1] if len(start) == HEAD_BYTES and len(lines) > 1 else lines
+        lines = text.decode(encoding_of(self.start), errors="replace").splitlines()
+        return lines[:-1] if is_cut and len(lines) > 1 else lines
 
     @property
     def last_line(self) -> str:
@@ -121,18 +120,15 @@ def version_of(path: Path, info: os.stat_result | None = None) -> tuple[int, ...
 
 @lru_cache(maxsize=256)
 def _head(path: Path, *_version: int) -> Head:
+    """A log that is emptied while its writer goes on begins with as many zeros as it had bytes: they are
+    skipped, unless nothing follows them."""
     with path.open("rb", 0) as file:
         info = os.fstat(file.fileno())
-        return Head(path, info.st_size, info.st_mtime_ns, _start_of(file, info.st_size))
-
-
-def _start_of(file: BinaryIO, size: int) -> bytes:
-    """The first few KB. A log that is emptied while its writer goes on begins with as many zeros as it had
-    bytes: they are skipped, unless nothing follows them."""
-    first = start = file.read(min(size, HEAD_BYTES) or HEAD_BYTES)
-    while start and not start.strip(b"\0") and file.tell() < _MOST_ZEROS:
-        start = file.read(HEAD_BYTES)
-    return first if start is first else start.lstrip(b"\0") or first
+        first = start = file.read(min(info.st_size, HEAD_BYTES) or HEAD_BYTES)
+        while start and not start.strip(b"\0") and file.tell() < _MOST_ZEROS:
+            start = file.read(HEAD_BYTES)
+    start = first if start is first else start.lstrip(b"\0") or first
+    return Head(path, info.st_size, info.st_mtime_ns, start)
 
 
 def encoding_of(start: bytes) -> str:

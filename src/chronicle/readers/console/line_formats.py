@@ -27,7 +27,7 @@ from chronicle.readers.text import Head
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _NEVER = re.compile(r"(?!)")
-_OF_ANY_TRAINER = rb"|\b[rR]esum(?:ed|ing)\b|\b(?i:steps?|iter(?:ation)?s?)\b[^\w\n]{0,4}\d"
+_OF_ANY_TRAINER = rb"\b[rR]esum(?:ed|ing)\b|\b(?i:steps?|iter(?:ation)?s?)\b[^\w\n]{0,4}\d"
 
 
 def short_number(cell: str) -> float | None:
@@ -40,13 +40,12 @@ def short_number(cell: str) -> float | None:
 
 @dataclass(frozen=True)
 class LineFormat:
-    """How the lines of one trainer are written, and their reader. ``line`` finds the lines that matter. The
-    groups of ``record`` are ``step`` and ``rest``, in which ``pair`` finds names, numbers and units; it may
-    have the groups ``total`` (number of steps) and ``evaluation``."""
+    """How the lines of one trainer are written, and their reader. The groups of ``record`` are ``step`` and
+    ``rest``, in which ``pair`` finds names, numbers and units; it may have the groups ``total`` (number of
+    steps) and ``evaluation``."""
 
     NAME: str
     MARKS: tuple[bytes, ...]
-    line: re.Pattern[bytes]
     record: re.Pattern[str]
     pair: re.Pattern[str]
     single: re.Pattern[str] = _NEVER  # ``step`` and ``value`` alone in a line, of ``name`` or of the loss
@@ -65,7 +64,9 @@ class LineFormat:
         own, units = log.state, log.rows.units
         units |= self.units
         log.rows.roles |= self.roles
-        for line in log.lines(re.compile(self.line.pattern + _OF_ANY_TRAINER, self.line.flags)):
+        patterns = (self.record, self.single, self.early, self.checkpoint)
+        in_bytes = (re.sub(r"\?P<\w+>", "?:", pattern.pattern).encode() for pattern in patterns)
+        for line in log.lines(re.compile(b"|".join([*in_bytes, _OF_ANY_TRAINER]))):
             if is_resumed(line.text):
                 log.launch({})
                 continue
@@ -280,7 +281,7 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
     several engines print the same line, the metrics of the second are ``lr (2)``."""
     log = Log(path, "deepspeed", epochs=Epochs(), engine=(-1, "", 0))
     log.rows.units |= _DS_UNITS
-    for line in log.lines(re.compile(_DS_LINE.pattern + _OF_ANY_TRAINER, _DS_LINE.flags)):
+    for line in log.lines(re.compile(b"|".join([_DS_LINE.pattern, _OF_ANY_TRAINER]), _DS_LINE.flags)):
         if log.take_setting(line):
             continue
         if "exits successfully" in line.text:
@@ -341,7 +342,6 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         # Values have the three digits that are printed.
         LineFormat("nanotron",
             MARKS=(rb"iteration: \d+ / \d+ \| ",),
-            line=re.compile(rb"iteration: \d+ / \d+ \||(?:Saving|Loading) checkpoint (?:at|from) "),
             record=re.compile(r"iteration: (?P<step>\d{1,20}) / \d+ \|(?P<rest>.*)"),
             pair=re.compile(r"(?:^|(?<=\|))([^|:]*):([^|]*)()"),
             checkpoint=re.compile(r"(?P<what>Sav|Load)ing checkpoint (?:at|from) (?P<place>\S+)"),
@@ -351,7 +351,6 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         # s:250 eval:0.26                           the accuracy on HellaSwag
         LineFormat("llm.c",
             MARKS=(rb"(?m)s:(?<=^s:)\d+ t[er]l:-?[\dni]",),
-            line=re.compile(rb"^s:\d+ "),
             record=re.compile(r"^s:(?P<step>\d{1,18}) (?P<rest>.*)"),
             pair=re.compile(rf"\b(?!s:)(\w{{1,80}}):({NUMBER})(?=\s|$)()"),
             roles={"eval": Role.VALIDATION_SCORE}),
@@ -359,7 +358,6 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         # This file begins with the whole source. Seeds one after the other go back to step 0.
         LineFormat("modded-nanogpt",
             MARKS=(rb"step:(?<=\bstep:)\d+/\d+ (?:train|val)_loss:[\dni]\S{0,30} train_time:\d",),
-            line=re.compile(rb"\bstep:\d+/\d+ "),
             record=re.compile(r"\bstep:(?P<step>\d{1,18})/(?P<total>\d{1,18}) (?P<rest>.*)"),
             pair=re.compile(rf"\b(\w{{1,80}}):({NUMBER})(ms|s)?(?=\s|$)"),
             durations=("train_time", "step_avg")),
@@ -371,7 +369,6 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
                 rb"step:(?<=\bstep:) *\d+ +loss: +[-\dni]\S{0,30} [^\n]{0,200}(?:memory|tps|wps|grad_norm): ",
                 rb"\A1 +(?:[5-9]|1[0-5])\.\d+\n2 +(?:\d|1[0-5])\.\d+\n3 +(?:\d|1[0-5])\.\d+\n",
             ),
-            line=re.compile(rb"\bstep: *\d+ +loss: |^\d+ +[-\d.nai]+\s*$"),
             record=re.compile(r"(?P<evaluation>\bvalidat\w+ )?\bstep: *(?P<step>\d{1,18})(?P<rest> +.*)"),
             pair=re.compile(rf"\b(\w{{1,80}}): *({NUMBER})(GiB|%)?(?=[\s(]|$)"),
             single=re.compile(rf"^(?P<step>\d{{1,18}}) +(?P<value>{NUMBER})\s*$"), ranks=True,
@@ -388,10 +385,6 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
                 rb"| *\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni][^\n]{1,200}(?:\bms\b|\dms\b|\btok|norm))",
                 rb"(?m)^\d+ (?:val|train) -?\d+\.\d+$|^\d+ \| loss [-\dni]\S{0,30} \| lr \d",
             ),
-            line=re.compile(
-                rb"\biter \d+ ?: |\bstep +[\d,]+(?:/[\d,]+)?(?: \|| ?: (?:train|val))"
-                rb"|^\d+ (?:[a-z]\w{0,40}|\| loss) |\bvalidation loss: |\bHellaSwag accuracy: "
-            ),
             record=re.compile(
                 r"(?:\b(?:iter|step) +|^(?=\d+ \| loss ))(?P<step>\d[\d,]{0,17})(?:/[\d,]+)?"
                 r"(?: ?:| \|)(?P<rest>.*)"
@@ -406,7 +399,6 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         # Iter 200: Val loss 2.9, Val took 20.1s
         LineFormat("mlx",
             MARKS=(rb"Iter (?<=\bIter )\d+: (?:Train|Val) loss [-\dni]",),
-            line=re.compile(rb"\bIter \d+: (?:Train|Val|Test) "),
             record=re.compile(r"\bIter (?P<step>\d{1,18}): (?P<rest>.*)"),
             pair=re.compile(rf"\b([A-Z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)")),
         OwnFormat("dllogger",

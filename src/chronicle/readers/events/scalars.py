@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from chronicle.model import Floats
 from chronicle.readers.events import tfrecord
-from chronicle.readers.events.tfrecord import BYTES, U8, Ints, Mask, fields, messages, signed, varint, word
+from chronicle.readers.events.tfrecord import BYTES, U8, Ints, Mask, fields, last_of, messages, signed, word
 
 FAR = 1 << 50  # a place outside every file
 LONGEST_TAG = 128  # bytes; records with a longer one are decoded one by one
@@ -234,38 +234,23 @@ class Text(NamedTuple):
 
 def event(payload: bytes) -> tuple[float, int, list[tuple[str, float]], list[Text]]:
     """The wall time [Unix s], step, scalars (tag, value) and texts of one record. Raises ValueError."""
-    wall_time, step, scalars, texts = 0.0, 0, list[tuple[str, float]](), list[Text]()
-    for number, kind, value in fields(payload):
-        if (number, kind) == (1, tfrecord.FIXED64):
-            (wall_time,) = struct.unpack("<d", value)
-        elif (number, kind) == (2, tfrecord.VARINT):
-            step = signed(value)
-        elif (number, kind) == (5, BYTES):
-            for message in messages(value, 1):
-                tag, scalar, texts_of_value = _summary_value(message)
-                scalars += [(tag, scalar)] if scalar is not None else []
-                texts += texts_of_value
-    return wall_time, step, scalars, texts
+    (wall_time,) = struct.unpack("<d", last_of(payload, tfrecord.FIXED64).get(1, bytes(8)))
+    step = signed(last_of(payload, tfrecord.VARINT).get(2, 0))
+    values = [_summary_value(value) for summary in messages(payload, 5) for value in messages(summary, 1)]
+    scalars = [(tag, scalar) for tag, scalar, _ in values if scalar is not None]
+    return wall_time, step, scalars, [text for _, _, texts in values for text in texts]
 
 
 def _summary_value(message: bytes) -> tuple[str, float | None, list[Text]]:
-    tag, plugin, scalar, content, strings = "", "", None, b"", list[bytes]()
+    parts, simple = last_of(message, BYTES), last_of(message, tfrecord.FIXED32).get(2)
+    tag, tensor = parts.get(1, b"").decode("utf-8", "backslashreplace"), parts.get(8)
+    scalar = _tensor(tensor) if tensor is not None else struct.unpack("<f", simple)[0] if simple else None
     may_be_text = b"text" in message or b"hparams" in message
-    for number, kind, value in fields(message):
-        if (number, kind) == (1, BYTES):
-            tag = value.decode("utf-8", "backslashreplace")
-        elif (number, kind) == (2, tfrecord.FIXED32):
-            (scalar,) = struct.unpack("<f", value)
-        elif (number, kind) == (8, BYTES):
-            scalar = _tensor(value)
-            if may_be_text and len(value) <= MAX_TEXT:
-                strings += messages(value, 8)
-        elif (number, kind) == (9, BYTES) and may_be_text:
-            metadata = tfrecord.last_of(tfrecord.last_of(value, BYTES).get(1, b""), BYTES)
-            plugin, content = metadata.get(1, b"").decode("utf-8", "replace"), metadata.get(2, b"")
+    about = last_of(last_of(parts.get(9, b"") if may_be_text else b"", BYTES).get(1, b""), BYTES)
+    plugin, texts = about.get(1, b"").decode("utf-8", "replace"), [about.get(2, b"")]
     if plugin == "text":
-        return tag, scalar, [Text(tag, plugin, text) for text in strings[:1]]
-    return tag, scalar, [Text(tag, plugin, content)] if plugin == "hparams" else []
+        texts = messages(tensor, 8)[:1] if tensor and len(tensor) <= MAX_TEXT else []
+    return tag, scalar, [Text(tag, plugin, text) for text in texts if plugin in ("text", "hparams")]
 
 
 def _tensor(message: bytes) -> float | None:
@@ -274,7 +259,7 @@ def _tensor(message: bytes) -> float | None:
     dtype, content, shape = (last.get(key, b"") for key in ((1, tfrecord.VARINT), (4, BYTES), (2, BYTES)))
     if dtype not in _TENSOR_DTYPES:
         return None
-    sizes = (signed(tfrecord.last_of(size, tfrecord.VARINT).get(1, 0)) for size in messages(shape, 2))
+    sizes = (signed(last_of(size, tfrecord.VARINT).get(1, 0)) for size in messages(shape, 2))
     numpy_type, own = _TENSOR_DTYPES[dtype]
     cells: Any = [cell for field in fields(message) if field[0] == own for cell in _cells(*field)]
     if content:
@@ -291,6 +276,6 @@ def _cells(number: int, kind: int, value: Any) -> list[Any]:
         return [*np.frombuffer(value, _FLOAT_FIELDS[number])]
     cells, at = [value] if kind == tfrecord.VARINT else [], 0
     while kind == BYTES and at < len(value):
-        cell, at = varint(value, at)
+        cell, at = tfrecord.varint(value, at)
         cells.append(cell)
     return [cell if number in _UNSIGNED_FIELDS else signed(cell) for cell in cells]
