@@ -89,7 +89,6 @@ PRINT_SERIES = (
 
 ROW = """        LineFormat("toy",
             MARKS=(rb"toy \\d+ has [-\\d]",),
-            line=re.compile(rb"^toy "),
             record=re.compile(r"toy (?P<step>\\d+) has (?P<rest>.*)"),
             pair=re.compile(r"(loss)=(\\S+)()")),
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -196,6 +197,13 @@ def moment(time: str, otherwise: float = 0.0) -> float:
         return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return otherwise
+
+
+def distinct_names(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
+    """A distinct name for each (id, name): the name, with a part of the id if several share it."""
+    distinct = list(dict.fromkeys(runs))
+    shared = Counter(name for _, name in distinct)
+    return {(i, name): str(name) if shared[name] == 1 else f"{name} {str(i)[:8]}" for i, name in distinct}
 
 
 @lru_cache(maxsize=1 << 14)

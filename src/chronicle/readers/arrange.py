@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import role_of
-from chronicle.metrics.values import natural
+from chronicle.metrics.values import grouped, natural
 from chronicle.model import Attempt, Fault, Place, Role, Series, Steps
 from chronicle.readers.columns import LENGTH, REWARD
 from chronicle.readers.find import WRITERS, home_of_scalars
@@ -86,11 +87,10 @@ def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 def _on_one_counter(attempt: Attempt) -> Attempt:
     """The attempt of event files with all series on the counter of the longest, each where it was written."""
-    if attempt.facts.get("format") != "event file":
+    if not _is_of_events(attempt):
         return attempt
-    alike = defaultdict[tuple[int, ...], list[Series]](list)  # series with one length, first and last step
-    for series in filter(len, attempt.series.values()):
-        alike[len(series), int(series.steps[0]), int(series.steps[-1])].append(series)
+    logged = filter(len, attempt.series.values())
+    alike = grouped(logged, lambda series: (len(series), int(series.steps[0]), int(series.steps[-1])))
     axis, *_ = max(alike.values(), key=lambda group: (len(group[0]), len(group)), default=[None])
     if axis is None or len(axis) < 2 or len(alike) < 2 or not (np.diff(axis.times) >= 0).all():
         return attempt
@@ -130,11 +130,12 @@ def _steps_around(axis: Series, other: Series) -> tuple[Steps, Steps]:
 def _with_episodes(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Joins what the environments of one training tell of their episodes, at the steps of the log in their
     folder that began with them. They are then scores: that log is what is judged."""
-    by_folder, rest, joint = defaultdict[str, list[Attempt]](list), list[Attempt](), list[Attempt]()
-    for log in attempts:
-        is_monitor = log.series.keys() >= {REWARD, LENGTH} and "started_at" in log.facts
-        (by_folder[_around(log)] if is_monitor else rest).append(log)
-    for folder, monitors in by_folder.items():
+
+    def is_monitor(log: Attempt) -> bool:
+        return log.series.keys() >= {REWARD, LENGTH} and "started_at" in log.facts
+
+    rest, joint = [log for log in attempts if not is_monitor(log)], list[Attempt]()
+    for folder, monitors in grouped(filter(is_monitor, attempts), _around).items():
         episodes = _episodes(monitors)
         others = [log for log in rest if _around(log) == folder and math.isfinite(started(log))]
         if others:
@@ -181,7 +182,7 @@ def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]
     for log in attempts:
         made_for_it = BY_TIME.fullmatch(_around(log).rpartition("/")[2])
         only_results = made_for_it and all(len(s) <= 1 for s in log.series.values())
-        is_aside = log.facts.get("format") == "event file" and (not log.series or only_results)
+        is_aside = _is_of_events(log) and (not log.series or only_results)
         (asides if is_aside else kept).append(log)
     if not kept:
         return [log for log in asides if log.series], []
@@ -254,30 +255,30 @@ def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Joins event files in train/, validation/, ... into one attempt a process, tags with the folder in
     front. Files of the first writer (train/, or the folder around) lead; the others follow the one of their
     process, else the one that ran when they were begun."""
-    rest, by_home = list[Attempt](), defaultdict[str, list[_Written]](list)
-    for log in attempts:
-        if log.facts.get("format") == "event file":
-            written = _Written.of(log)
-            by_home[written.home].append(written)
-        else:
-            rest.append(log)
+    by_home = grouped(map(_Written.of, filter(_is_of_events, attempts)), attrgetter("home"))
+    rest = [log for log in attempts if not _is_of_events(log)]
     return rest + [joined for group in by_home.values() for joined in _joined(group)]
 
 
 def _joined(group: list[_Written]) -> list[Attempt]:
-    ranked: list[list[_Written]] = [[], [], []]  # of the folder around the writers, of train/, of the others
-    for part in group:
-        ranked[1 if part.writer.lower() in OF_TRAINING else 2 if part.writer else 0].append(part)
-    leading, *others = filter(None, ranked)
+    # of the folder around the writers, of train/, of the others
+    ranked = grouped(group, lambda part: 1 if part.writer.lower() in OF_TRAINING else 2 * bool(part.writer))
+    leading, *others = (ranked[rank] for rank in sorted(ranked))
     if not others:
         return [part.log for part in group]
     leaders = sorted(leading, key=lambda part: _begun(part.log))
-    followers = defaultdict[int, list[_Written]](list)
-    for part in (part for rank in others for part in rank):
+
+    def led_by(part: _Written) -> int:
         ours = [i for i, (*_, leader) in enumerate(leaders) if _process(leader) == _process(part.log) != ""]
         running = [i for i in ours or range(len(leaders)) if _begun(leaders[i].log) <= _begun(part.log)]
-        followers[(running or ours[:1] or [0])[-1]].append(part)
-    return [_merged(leader, followers[i]) for i, leader in enumerate(leaders)]
+        return (running or ours[:1] or [0])[-1]
+
+    followers = grouped(chain(*others), led_by)
+    return [_merged(leader, followers.get(i, ())) for i, leader in enumerate(leaders)]
+
+
+def _is_of_events(attempt: Attempt) -> bool:
+    return attempt.facts.get("format") == "event file"
 
 
 def _around(attempt: Attempt) -> str:

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any, Protocol, cast
 
 from chronicle.errors import BadLog, LogError, contained
+from chronicle.metrics.values import grouped
 from chronicle.model import Attempt
 from chronicle.readers.console import FORMATS, Format, format_of
 from chronicle.readers.text import Head, Kind, OnDemand
@@ -75,7 +76,6 @@ READERS = cast(
     ),
 )
 _SUFFIXES = frozenset(suffix for reader in READERS for suffix in reader.SUFFIXES)
-_FORMATS: dict[str, Any] = {form.NAME: form for form in FORMATS if isinstance(form, Format)}
 
 
 def is_notebook(head: Head) -> bool:
@@ -145,23 +145,19 @@ def by_rank(head: Head) -> list[list[Reader]]:
     number together. Raises OSError."""
     if is_notebook(head):  # whose cells quote logs
         return [[_NOTEBOOK, *plugins()[0]]]
-    ranks = _of_kind(head.kind, format_of(head) if head.is_text else "")
-    if plugins()[0]:
-        ranks = {rank: list(readers) for rank, readers in ranks.items()}
-        for reader in plugins()[0]:
-            ranks.setdefault(int(getattr(reader, "FALLBACK", 0)), []).append(reader)
+    own = _of_kind(head.kind, format_of(head) if head.is_text else "")
+    ranks = grouped((*own, *plugins()[0]), lambda reader: int(getattr(reader, "FALLBACK", 0)))
     return [ranks[number] for number in sorted(ranks)]
 
 
 @lru_cache(maxsize=1024)
-def _of_kind(kind: Kind, format_name: str) -> dict[int, list[Reader]]:
-    """Those of chronicle by FALLBACK. Of the formats a text is of one at most, whose name is given."""
-    ranks = dict[int, list[Reader]]()
-    for reader in READERS:
-        may_be = isinstance(reader, OnDemand) and reader.NAME not in _FORMATS and reader.may_be(kind)
-        if may_be or format_name == reader.NAME:
-            ranks.setdefault(int(getattr(reader, "FALLBACK", 0)), []).append(reader)
-    return ranks
+def _of_kind(kind: Kind, format_name: str) -> list[Reader]:
+    """Those of chronicle. Of the formats a text is of one at most, whose name is given."""
+
+    def may_be(reader: Any) -> bool:
+        return format_name == reader.NAME if isinstance(reader, Format) else reader.may_be(kind)
+
+    return list(filter(may_be, READERS))
 
 
 def guarded(reader: Reader) -> Reader:

@@ -17,7 +17,7 @@ from pathlib import Path
 from chronicle.errors import LogError, UsageError, contained
 from chronicle.metrics.aliases import COMPONENTS, OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.names import names_a_loss
-from chronicle.metrics.values import natural
+from chronicle.metrics.values import grouped, natural
 from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook, is_of_logs
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.side_files import BY_TIME, is_side_file
@@ -329,9 +329,7 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
             parts.append(below)
         else:
             runs += inner
-    by_run: dict[str, list[Path]] = {}
-    for path in folder.whole:  # is one log; those of one key are launches of one run
-        by_run.setdefault(run_key(path) or path.name, []).append(path)
+    by_run = grouped(folder.whole, lambda path: run_key(path) or path.name)  # launches of one run each
     launched = [RunSource(f"{prefix}/{key}".lstrip("/"), tuple(paths)) for key, paths in by_run.items()]
     if len(launched) == 1 and not (runs or parts or folder.logs):
         return [RunSource(launched[0].run_id, (folder.path,))]
@@ -386,9 +384,7 @@ def _families(logs: list[Path]) -> dict[str, list[Path]]:
     """The logs of one folder by run: by their key, else by the name that they share without their parts.
     Where names tell runs apart, a log whose name only says what it is (`slurm.out`) is a run of that name;
     several that are parts of one training (`train.csv` and `val.csv`) are the run of the folder ("")."""
-    by_name: dict[str, list[Path]] = {}
-    for log in logs:
-        by_name.setdefault(run_key(log) or _shared_name(log).lower(), []).append(log)
+    by_name = grouped(logs, lambda log: run_key(log) or _shared_name(log).lower())
     if sum(map(bool, by_name)) < 2:
         return {"": logs} if logs else {}
     families: dict[str, list[Path]] = {}

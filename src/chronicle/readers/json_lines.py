@@ -20,6 +20,7 @@ import orjson
 from chronicle.errors import BadLog
 from chronicle.metrics.names import LOSSES, role_of
 from chronicle.metrics.roles import SCORES
+from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Fault, Place, Role, Steps
 from chronicle.readers.columns import Builder, text_of
 from chronicle.readers.hyperparameters import below_config, named_facts
@@ -227,10 +228,9 @@ def _record(line: bytes) -> Any:
 def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shape]:
     """The objects among the records by shape, if all of a shape are surely rows, by a key that ``counts``."""
     keys = [tuple(record) if type(record) is dict else () for record in records]
-    alike = defaultdict[tuple[str, ...], list[int]](list)
-    for i, key in enumerate(keys if len(set(keys)) > 1 else ()):
-        alike[key].append(i)
-    by_keys: Mapping[tuple[str, ...], Sequence[int]] = alike or {key: range(len(keys)) for key in keys[:1]}
+    by_keys: Mapping[tuple[str, ...], Sequence[int]] = {key: range(len(keys)) for key in keys[:1]}
+    if len(set(keys)) > 1:
+        by_keys = grouped(range(len(keys)), keys.__getitem__)
     shapes = list[_Shape]()
     for key, lines in by_keys.items():
         own = records if len(lines) == len(records) else [records[i] for i in lines]

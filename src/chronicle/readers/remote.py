@@ -25,9 +25,9 @@ from typing import Any
 from urllib.parse import unquote, urljoin
 
 from chronicle.errors import ChronicleError, LogError, MissingExtra, NothingToRead, UsageError
+from chronicle.metrics.values import distinct_names
 from chronicle.readers.catalogue import PARQUET_STARTS, SQLITE_STARTS
 from chronicle.readers.find import is_log, log_like
-from chronicle.readers.runs_in_table import names_of
 from chronicle.readers.side_files import surroundings
 from chronicle.readers.text import Head
 from chronicle.readers.trackers import typed
@@ -71,7 +71,7 @@ def of_tracker(address: str, mirror: Path) -> Path:
         raise LogError(address, f"holds more than {MOST_RUNS:,} runs. Remedy: name one of them")
     if not runs:
         raise NothingToRead(f"{address}: no run with a metric")
-    names = names_of((run.run_id, run.name) for run in runs)
+    names = distinct_names((run.run_id, run.name) for run in runs)
     kept = {mirror / safe_path(names[run.run_id, run.name].replace("/", "-")) / LOG: run for run in runs}
     for old in sorted(mirror.rglob("*"), reverse=True):  # also files of addresses above or below this one
         if old.is_dir() and not any(old.iterdir()):

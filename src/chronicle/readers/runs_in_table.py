@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import pairwise, permutations
@@ -24,6 +24,7 @@ from chronicle.errors import BadLog
 from chronicle.metrics.aliases import LAUNCH_NAMES, OF_EVALUATION, OF_TRAINING, TIME_NAMES, word_set
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import LOSSES, are_sizes, names_a_loss, plain, role_of, says_nothing
+from chronicle.metrics.values import distinct_names
 from chronicle.model import Attempt, Role, Steps
 from chronicle.readers.columns import attempt_of
 from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter, names_one_of
@@ -324,7 +325,7 @@ def _split(columns: Columns, keys: Sequence[str]) -> dict[str, dict[str, Column]
         names = dict(zip(name.rows.tolist(), name.values.tolist(), strict=True))
         first = dict(zip(*map(np.ndarray.tolist, np.unique(codes, return_index=True)), strict=True))
         given = [str(names.get(first.get(i, -1), run_id)) for i, run_id in enumerate(ids)]
-        labels = [*names_of(zip(ids, given, strict=True)).values()]
+        labels = [*distinct_names(zip(ids, given, strict=True)).values()]
     codes[codes < 0] = len(labels)  # rows that name no run
     labels = [*labels, ""]
     parts = {name: _parts(c, codes, len(labels)) for name, c in columns.items() if name not in keys}
@@ -332,13 +333,6 @@ def _split(columns: Columns, keys: Sequence[str]) -> dict[str, dict[str, Column]
     for i, label in enumerate(labels):
         by_run[label] = {name: of_runs[i] for name, of_runs in parts.items() if len(of_runs[i].rows)}
     return {label: of_run for label, of_run in by_run.items() if label or of_run}
-
-
-def names_of(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
-    """A distinct name for each (id, name) of a run: its name, with a part of the id if runs share it."""
-    distinct = list(dict.fromkeys(runs))
-    shared = Counter(name for _, name in distinct)
-    return {(i, name): str(name) if shared[name] == 1 else f"{name} {str(i)[:8]}" for i, name in distinct}
 
 
 def _n_rows(columns: Columns) -> int:

@@ -158,6 +158,19 @@ def _is_chinese(start: bytes) -> bool:
     return False
 
 
+class Lines:
+    """The lines of a file without their ends; ``number`` counts from 1, ``unfinished`` if it has none."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.number, self.unfinished = path, 0, False
+
+    def __iter__(self) -> Iterator[str]:
+        with self.path.open(encoding=encoding_of(Head.of(self.path).start), errors="replace") as file:
+            for self.number, line in enumerate(file, 1):
+                self.unfinished = not line.endswith("\n")
+                yield line if self.unfinished else line[:-1]
+
+
 Line = tuple[int, str, bool]  # number from 1, text, whether it has no end
 
 

@@ -20,7 +20,7 @@ from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.values import canonical, moment
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.chunks import SYSTEM_CLOCK, may_be_log, stamp
-from chronicle.readers.text import HEAD_BYTES, Head, clean, encoding_of
+from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of
 
 LONGEST = 200  # characters of a line that a fault quotes
 _SEARCHED = 4000  # characters of a line that are searched
@@ -255,10 +255,9 @@ def identify(head: Head) -> bool:
 def read(path: Path) -> list[Attempt]:
     """One attempt without series: what the log says of machines and jobs. The fact "log_of" is "host" for a
     kernel or system log, which may tell of other jobs too, and else "job"."""
-    faults = Faults(path)
-    with Head.of(path).opened() as lines:
-        for number, line in enumerate(lines, 1):
-            faults.look(number, line.removesuffix("\n"))
+    lines, faults = Lines(path), Faults(path)
+    for line in lines:
+        faults.look(lines.number, line)
     facts = {"log_of": "host" if _of_host(Head.of(path).lines) else "job", **faults.facts}
     return [Attempt(path.name, (str(path),), {}, facts, faults.listed())]
 

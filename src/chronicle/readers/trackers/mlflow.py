@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.errors import BadLog
+from chronicle.metrics.values import distinct_names
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import trackers
-from chronicle.readers.runs_in_table import names_of
-from chronicle.readers.text import Head, clean
+from chronicle.readers.text import Head, Lines, clean
 from chronicle.readers.trackers import PointLog, Store, typed
 
 _INFINITE = {sign * sys.float_info.max: sign * math.inf for sign in (1, -1)}  # as the database stores it
@@ -146,7 +146,7 @@ def _runs(store: Store) -> dict[str, PointLog]:
         stored["dataset"] = listed(datasets.get(uuid, ()))
         own = {name: str(value) for name, value in stored.items() if value}
         facts[uuid] = {"name": uuid, **about(row, tags.get(row["run_uuid"], {})), **own}
-    names = names_of((uuid, run["name"]) for uuid, run in facts.items())
+    names = distinct_names((uuid, run["name"]) for uuid, run in facts.items())
     return {uuid: PointLog({"run": names[uuid, run["name"]], **run}, SYSTEM) for uuid, run in facts.items()}
 
 
@@ -179,15 +179,15 @@ def _meta(folder: Path) -> dict[str, str]:
 
 def _read_metric(run: PointLog, name: str, file: Path) -> bool:
     """Adds all complete lines (`milliseconds value step`); whether the last is cut. Raises OSError."""
-    with Head.of(file).opened() as lines:
-        for line in lines:
-            cells = line.split()
-            if not line.endswith("\n"):
-                return True
-            if len(cells) >= 3:
-                run.point(name, cells[2], cells[1], trackers.seconds(cells[0]))
-            elif cells:
-                run.broken += 1
+    lines = Lines(file)
+    for line in lines:
+        cells = line.split()
+        if lines.unfinished:
+            return True
+        if len(cells) >= 3:
+            run.point(name, cells[2], cells[1], trackers.seconds(cells[0]))
+        elif cells:
+            run.broken += 1
     return False
 
 

@@ -23,13 +23,12 @@ from types import SimpleNamespace
 from typing import IO, Any
 
 from chronicle.errors import BadLog
-from chronicle.metrics.values import moment
+from chronicle.metrics.values import distinct_names, moment
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import trackers
 from chronicle.readers.events.tfrecord import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.hyperparameters import as_float, config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat, whole_document
-from chronicle.readers.runs_in_table import names_of
 from chronicle.readers.text import Faults, Head, clean, json_or_none, most_unpacked, too_large
 from chronicle.readers.trackers import PointLog, Store, only_file, opened, tables_of, typed
 from chronicle.readers.trackers.wandb import faults_of_records, seconds_of
@@ -70,6 +69,10 @@ class Offline:
         folder = path if path.is_dir() else path.parent
         name = self.key.fullmatch(folder.name if self.file else path.name)
         return name["key"] if name and (not self.file or only_file(folder, self.file, self.identify)) else ""
+
+
+class OfflineFolder(Offline):
+    """The format of a client that stores each launch in a folder."""
 
     def identify_folder(self, path: Path) -> bool:
         return only_file(path, self.file, self.identify) is not None
@@ -338,7 +341,7 @@ def is_trackio(head: Head) -> bool:
 def _trackio_runs(path: Path) -> list[str]:
     """The names (the fact "run") of all runs in the database."""
     with opened(path) as store:
-        return list(names_of(store.rows("metrics", ("run_id", "run_name"))).values())
+        return list(distinct_names(store.rows("metrics", ("run_id", "run_name"))).values())
 
 
 def _read_trackio(path: Path) -> list[Attempt]:
@@ -358,7 +361,7 @@ def _read_trackio(path: Path) -> list[Attempt]:
         }
         alerts = _trackio_alerts(path, store)
         attempts = []
-        for key, name in names_of(rows).items():
+        for key, name in distinct_names(rows).items():
             faults = [*store.faults, *alerts[key]]
             if broken[key]:
                 faults.append(Fault(Place(str(path)), "row is no JSON object; skipped", broken[key]))
@@ -407,18 +410,18 @@ def _fill_golden(path: Path, log: PointLog, faults: Faults) -> bool:
 # --- all of them ---
 # fmt: off
 _ROWS = (
-    Offline("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab,
+    OfflineFolder("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab,
         re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"), file="*.swanlab"),
-    Offline("neptune", "monitoring/", re.compile(rb'\{"obj": \{"type": "'), _fill_neptune,
+    OfflineFolder("neptune", "monitoring/", re.compile(rb'\{"obj": \{"type": "'), _fill_neptune,
         re.compile(r"run__(?P<key>[^_]+)__.+"), file="data-1.log"),
-    Offline("neptune-scale", "runtime/", re.compile(trackers.MAGIC), _fill_neptune_database,
+    OfflineFolder("neptune-scale", "runtime/", re.compile(trackers.MAGIC), _fill_neptune_database,
         re.compile(r"(?P<key>.+)_\d{16,20}"), mine=_is_neptune_database, file="run_operations.sqlite3"),
     Offline("comet", _COMET_OWN, re.compile(rb"PK\x03\x04"), _fill_comet,
         re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip"), mine=_is_comet),
-    Offline("clearml", ":monitor:", _CLEARML, _fill_clearml, file="metrics.jsonl"),
-    Offline("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
+    OfflineFolder("clearml", ":monitor:", _CLEARML, _fill_clearml, file="metrics.jsonl"),
+    OfflineFolder("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
     Offline("megatron-golden", "\0", _GOLDEN, _fill_golden),
-    Offline("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
+    OfflineFolder("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
 )
 # fmt: on
 _TRACKIO = SimpleNamespace(identify=is_trackio, runs=_trackio_runs, read=_read_trackio)
