@@ -271,6 +271,17 @@ def test_a_column_that_computes_is_none(tmp_path: Path) -> None:
         read(store)
 
 
+def test_a_table_whose_damaged_name_is_no_text_is_left_out(tmp_path: Path) -> None:
+    store = tmp_path / "p.db"
+    trackio_log(store, {"loss": [(i, 1.0) for i in range(5)]})
+    with closing(sqlite3.connect(store)) as db, db:
+        db.execute("CREATE TABLE other (key)")
+        db.execute("PRAGMA writable_schema=ON")
+        db.execute("UPDATE sqlite_master SET name = CAST(name AS BLOB) WHERE name = 'other'")
+    (attempt,) = read(store)
+    assert attempt.series["loss"].values.tolist() == [1.0] * 5
+
+
 def test_pages_that_point_in_circles_end(tmp_path: Path) -> None:
     """An interior page whose children are all one page would give rows for ever."""
     store = tmp_path / "p.db"
