@@ -767,3 +767,26 @@ def test_the_variables_of_a_traceback_are_no_rows(tmp_path: Path) -> None:
     for trial in range(3):
         text += given + "".join(f"Validation loss: {2 - trial / 9 - n / 30:.4f}\n" for n in range(30))
     assert [len(part.series["Validation loss"]) for part in attempts(tmp_path, text)] == [30, 30, 30]
+
+
+def test_a_seed_of_each_epoch_begins_no_launch(tmp_path: Path) -> None:
+    text = "Shuffling the pairs with seed 0.\n"
+    for epoch in range(4):
+        text += f"Shuffling the pairs with seed {epoch}.\n" * 2 * (epoch > 0)
+        for n in range(0, 500, 100):
+            loss = 2 - epoch / 4 - n / 2500
+            text += f"[E {epoch} | it {n}] loss {{total {loss:.3E}, pos {loss / 4:.3E}, row_norm 8.5E-01}}\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "loss/total")[3:7] == [(300, 1.88), (400, 1.84), (500, 1.75), (600, 1.71)]
+    assert points(attempt, "epoch")[-1] == (1900, 3.0)
+
+
+def test_the_patience_in_brackets_is_no_progress(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(1, 13):
+        text += f"[Epoch {epoch}/50]\nTrain Loss: {3 - epoch / 16:.4f}, Train Acc: 0.5{epoch:02}\n"
+        text += f"Val   Loss: {2 - epoch / 32:.4f}, Val   Acc: 0.4{epoch:02}\n"
+        text += "  -> Best model saved.\n" if epoch % 4 == 0 else f"  -> No improvement ({epoch % 4}/10)\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "Train Loss") == [(n, 3 - n / 16) for n in range(1, 13)]
+    assert attempt.axis == "epoch"

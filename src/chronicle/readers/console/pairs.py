@@ -35,7 +35,7 @@ _NO_COUNT = word_set("""
     accum accumulation best checkpoint every final first grad gradient inner last log max min n next num
     patience per ppo save saved total until warmup
 """)
-_PATIENCE = {"counter", "improve", "improvement", "patience", "stopping"}  # words of early stopping
+_PATIENCE = word_set("counter improve improved improvement patience stopping")  # words of early stopping
 _IN_BRACKETS = re.compile(r"\(\w*\)$")
 
 
@@ -244,6 +244,8 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("maxDets=100 ] = ", r"\bAverage Precision\s+\(AP\) @\[ IoU=0\.50:0\.95 \| area=\s+all \| .*\] = ",
      "val/mAP = "),
     ("maxDets=", r"\bAverage (?:Precision|Recall)\b.*", ""),
+    ("[E ", r"\[E (?=\d{1,9} \| it \d)", "[epoch "),  # Glue Factory
+    (" (", r"(?i)\b(improvement|improved|patience|counter) \((?=\d{1,6}/)", r"\1: ("),  # of early stopping
     ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),  # cuda-convnet
     ("ounter ", r"(?<=\d)\.(?=[A-Z]\w{4,12} \d)", ". "),  # "loss 0.25.Counter 1/10"
     ("logprob: ", r"^logprob: ", "test logprob: "),
@@ -397,7 +399,9 @@ _GROUP = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,60})\[(?=[A-Za-z_]\w{0,60}=)([^\[
 _PARTS_OF_LOSS = re.compile(r"\b((?:[A-Za-z]+ )?[Ll]oss(?:es)?)\s?[:=]?\s?\{([^{}]{5,900})\}")
 # "{'loss': [0.5, 0.4, ...], ...}": a history, of which each line above told a value.
 _HISTORY = re.compile(r"""["']\w{1,60}["']: \[(?:[-+.\deEnaif]+, ){3}[^\]]*\]?""")
-_QUOTED_NAME = re.compile(r"""["']([A-Za-z_][\w ./-]{0,60})["']\s?:""")
+_PART_NAME = re.compile(
+    r"""["']([A-Za-z_][\w ./-]{0,60})["']\s?:|(?:^|(?<=, ))([A-Za-z_]\w{0,60}) (?=[-\d])"""
+)
 _LONGEST = 1000  # characters of a line that are read
 _LONGEST_DENSE, _DENSE = 3500, 20  # of one that begins with at least so many pairs
 _A_PAIR = re.compile(r"[\w\])][:=]\s?(?:\w+\.\w+\()?[-+.\d]")
@@ -485,8 +489,8 @@ def _is_no_time(name: str, after: str) -> bool:
 
 
 def _named_as_loss(match: re.Match[str]) -> str:
-    """``Losses {'ner': 12.5}`` as ``Losses/ner: 12.5``."""
-    return _QUOTED_NAME.sub(lambda name: f"{match[1].replace(' ', '_')}/{name[1]}:", match[2])
+    """``Losses {'ner': 12.5}`` and ``Losses {ner 12.5}`` as ``Losses/ner: 12.5``."""
+    return _PART_NAME.sub(lambda name: f"{match[1].replace(' ', '_')}/{name[1] or name[2]}:", match[2])
 
 
 def _ungrouped(match: re.Match[str]) -> str:
