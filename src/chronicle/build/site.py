@@ -19,6 +19,7 @@ import re
 import shutil
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -205,9 +206,7 @@ def write_tree(
         if not isinstance(content, Path):
             write_bytes(target, content.encode() if isinstance(content, str) else content)
         elif stamp_of(content) != stamp_of(target) or not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.unlink(missing_ok=True)
-            (share if content.is_relative_to(folder.parent) else shutil.copy2)(content, target)
+            put_file(content, target, linked=content.is_relative_to(folder.parent))
         now[target.relative_to(folder).as_posix()] = stamp_of(target)
     for path in standing.keys() - links - now.keys():
         remove_file(folder, path)
@@ -225,12 +224,16 @@ def remove_file(folder: Path, path: str) -> None:
             return
 
 
-def share(source: str | Path, target: str | Path) -> None:
-    """Hard-links a file, or copies it with its time if it cannot be linked. Raises OSError."""
-    try:
-        os.link(source, target)  # a thousand runs have ten thousand figures, which need not be stored twice
-    except OSError:
-        shutil.copy2(source, target)
+def put_file(source: Path, target: Path, *, linked: bool) -> None:
+    """Puts a file in the place of another one. It is hard-linked on request, for a thousand runs have ten
+    thousand figures, which need not be stored twice; otherwise, or if that fails, copied with its time."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.unlink(missing_ok=True)
+    if linked:
+        with suppress(OSError):
+            os.link(source, target)
+            return
+    shutil.copy2(source, target)
 
 
 def stamp_of(file: str | os.PathLike[str], *, follow: bool = True) -> list[int]:
@@ -293,8 +296,7 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
             printed, in_parts = build_site(now, config, new_site, changed), True
             for path in changed & now.docs.keys():
                 if not path.endswith(".md"):  # files that are not pages are the same in the site
-                    (new_site / path).parent.mkdir(parents=True, exist_ok=True)
-                    share(docs / path, new_site / path)
+                    put_file(docs / path, new_site / path, linked=True)
         except NotInParts as err:
             in_parts = False if err.args[0] else None
     if printed is None:
@@ -347,10 +349,7 @@ def _carry_over(before: SiteRecord, changed: Iterable[str], out: Path, new_site:
         remove_file(new_site, path)
     for path in inode_in_old.keys() - rendered:
         if path not in from_docs or inode_in_new.get(path) != inode_in_old.get(path):
-            target = new_site / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.unlink(missing_ok=True)
-            (share if path in from_docs else shutil.copy2)(out / path, target)
+            put_file(out / path, new_site / path, linked=path in from_docs)
 
 
 def _page_of(path: str) -> str:
