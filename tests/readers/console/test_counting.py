@@ -790,3 +790,13 @@ def test_the_patience_in_brackets_is_no_progress(tmp_path: Path) -> None:
     (attempt,) = attempts(tmp_path, text)
     assert points(attempt, "Train Loss") == [(n, 3 - n / 16) for n in range(1, 13)]
     assert attempt.axis == "epoch"
+
+
+def test_a_bar_whose_count_is_named_an_epoch_counts_epochs(tmp_path: Path) -> None:
+    text = ""
+    for n in range(12):
+        bar = f"{n * 100 // 12:3}%|{'#' * n}{' ' * (12 - n)}| {n}/12 [{n * 7:02}:00<1:00:00, 420.00s/it]"
+        text += f"{bar}\nbatches : 500, epoch : {n}\nloss_u : {1 / (n + 1):.6f}\nloss_k : {2 / (n + 1):.6f}\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert attempt.axis == "epoch"
+    assert attempt.series["loss_u"].steps.tolist() == [*range(12)]

@@ -31,6 +31,7 @@ from chronicle.readers.console.pairs import (
     is_known,
     is_result,
     last_word,
+    names_epoch,
 )
 from chronicle.readers.console.plan import plan_of, shapes_of
 from chronicle.readers.console.text_tables import settings
@@ -77,6 +78,10 @@ def read(path: Path) -> list[Attempt]:
     once_an_epoch(columns, [*filter(is_judged, columns)])
     if reader.course.counter == PROGRESS:
         at_changes(columns, [name for name in columns if is_result(name) and IMPROVED not in name])
+        steps = np.array(log.rows.steps)
+        for epochs, rows in (columns[name] for name in filter(names_epoch, columns)):
+            if len({*(steps[rows] - np.array(epochs))}) == 1 < len(rows):  # what the bar counts is named here
+                log.axis = "epoch"
     _name_improvements(columns)
     if last_word(reader.course.counter) in _GENERATIONS:  # whose best and mean individuals are the objective
         words = ((name, {*plain(name).split()} - {"score"}) for name in columns)
@@ -217,8 +222,8 @@ class LogReader:
         may_begin = begun or other_trial or other_stage
         before = course.position
         step, counts = (self._row, False) if by_row else course.step(record)
-        names_epoch = record.epoch is not None and course.counter == record.epoch.name  # perhaps as a heading
-        if not (may_begin or self._resumed) or not (counts or by_row or names_epoch):
+        of_epoch = record.epoch is not None and course.counter == record.epoch.name  # perhaps as a heading
+        if not (may_begin or self._resumed) or not (counts or by_row or of_epoch):
             return step, counts
         trial = {"trial": named} if named else {}
         facts, self._given = {**trial, **self._given}, {}
