@@ -140,6 +140,27 @@ def test_a_mean_of_the_last_rewards_is_left_as_it_is() -> None:
     assert seen["ep_rew_mean"].values.tolist() == last.tolist()
 
 
+@pytest.mark.parametrize("window", [70, 400])
+def test_a_mean_of_the_last_rewards_may_settle_as_the_policy_does(window: int) -> None:
+    """Rewards differ less and less, so their mean bends less and less, as one since the start would."""
+    n, k = 1800, np.arange(1, 1801)
+    level, spread = np.interp(k, [0, 400, n], [-10, 75, 75]), np.interp(k, [0, 400, n], [30, 3, 2])
+    total = np.append(0.0, (level + spread * np.random.default_rng(0).standard_normal(n)).cumsum())
+    since = np.maximum(k - window, 0)
+    assert classify({"ep_rew_mean": (total[k] - total[since]) / (k - since)}).verdict == "good"
+    lost = total - 85.0 * np.maximum(np.arange(n + 1) - 900, 0)
+    assert classify({"ep_rew_mean": lost[k] / k}).verdict == "bad"
+
+
+def test_a_reward_that_is_logged_until_the_next_one_is_one_value() -> None:
+    told = np.array([9.0, 9.4, 8.8, 8.2, 7.7, 8.3, 8.6, 9.2, 8.9, 9.3])
+    assert classify({"episode_reward": np.repeat(told, 50)}).patterns == ()
+    assert (
+        "spike-slow-recovery"
+        in classify({"episode_reward": np.repeat(told, 50) + 1e-3 * samples(0)[:500]}).patterns
+    )
+
+
 def test_a_mean_speed_of_few_rows_that_evaluations_hold_up_is_no_drop() -> None:
     """Every 100 steps an evaluation takes as long as 30 steps, and its row repeats the step. The first step
     is slower than others."""

@@ -34,13 +34,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 COURSE_POINTS = 64  # the fewest of a loss that has a course
 _SPEED = (Role.THROUGHPUT, Role.STEP_TIME)
 _HELD_OUT = (Role.VALIDATION_LOSS, Role.VALIDATION_SCORE)
-_MEASURED = (*LOSSES, *SCORES, *_SPEED)
+_MEASURED = (*LOSSES, *SCORES, *_SPEED, Role.OBJECTIVE)
 _TABLES = ("csv", "json", "jsonl")
 _TOOTH_SAMPLES = 6  # the fewest of a tooth whose shape is judged
 _FEWEST_TEETH = 3  # of that length
 _MEAN_EXPONENT = -0.6  # of bends against position, at most: -1 for a mean, 0 for single samples
 _MOST_POSITIONS = 64  # of a tooth, by which its bends are judged
 _MEAN_SAMPLES = 32  # the fewest of a mean since the start
+_STILL_SHARE = 0.05  # of the way of a mean in the first half of its rows
 _MEAN_ERRORS = 4.0  # standard errors of that exponent, below which it is not that of samples
 _LOG_NOISE_SPREAD = 1.11  # [log units] standard deviation of the log of Gaussian magnitudes
 _RESET_TIMES = 3.0  # the last moves of a tooth: so far is the next tooth away
@@ -230,25 +231,15 @@ def written(series: Mapping[str, Series]) -> dict[str, Series]:
 
 def settled(series: Mapping[str, Series]) -> dict[str, Series]:
     """The series; of running means that begin again with each epoch or step only the last values, of
-    evaluations that are logged until the next one only the first."""
+    evaluations and rewards that are logged until the next one only the first."""
     epoch = max((s for s in series.values() if s.role is Role.EPOCH), key=len, default=None)
     steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _FEWEST_TEETH}.values()
-    return {m: _settled(s, epoch, steps) if _is_measured(s) else s for m, s in series.items()}
-
-
-def _is_measured(series: Series) -> bool:
-    """Whether a series may be a running mean, which an objective says by its name."""
-    is_mean = series.role is Role.OBJECTIVE and not {*MEANS}.isdisjoint(plain(series.metric).split())
-    return series.role in _MEASURED or is_mean
+    return {m: _settled(s, epoch, steps) if s.role in _MEASURED else s for m, s in series.items()}
 
 
 def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Series:
     if series.role is Role.OBJECTIVE:
-        between = _between_rows(finite(series))
-        early, late = (median(moves) for moves in np.array_split(np.abs(np.diff(between.values)), 2))
-        # what was measured differs alike throughout, which it does not where a mean is of the last hundred
-        is_alike = early <= _AS_UNLIKE * late and late <= _AS_UNLIKE * early
-        return between if is_alike and len(between) == len(series) else series
+        return _rewards(series) if (firsts := first_showings(series.values)) is None else series.pick(firsts)
     series = _without_test(series)
     for begins in _begins(series, epoch, own_steps):
         lengths = np.diff(np.append(begins, len(series)))
@@ -258,6 +249,27 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
     firsts = first_showings(series.values) if series.role in _HELD_OUT else None
     series = series if firsts is None else series.pick(firsts)
     return _between_rows(finite(series)) if series.role in _SPEED else series
+
+
+def _rewards(series: Series) -> Series:
+    """The rewards between rows, if they are those of a mean since the start, which says so by its name."""
+    known = finite(series)
+    if {*MEANS}.isdisjoint(plain(series.metric).split()) or len(known) < _MEAN_SAMPLES:
+        return series
+    between = _between_rows(known)
+    early, late = (median(moves) for moves in np.array_split(np.abs(np.diff(between.values)), 2))
+    # what was measured differs alike throughout, which it does not where a mean is of the last hundred
+    is_alike = early <= _AS_UNLIKE * late and late <= _AS_UNLIKE * early and not _has_arrived(known.values)
+    return between if is_alike and len(between) == len(series) else series
+
+
+def _has_arrived(mean: Floats) -> bool:
+    """Whether a mean came half of its way or more in its first half, and then stood still. One of all samples
+    since the start never does: as long as it lags behind them, it goes on."""
+    parts = np.array_split(mean, 16)
+    first, middle, last = (median(parts[place]) for place in (0, 8, -1))
+    came, range_ = abs(middle - first), float(np.ptp(mean))
+    return came >= 0.5 * range_ > 0 and abs(last - middle) <= _STILL_SHARE * came
 
 
 def _without_test(series: Series) -> Series:
