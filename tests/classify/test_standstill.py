@@ -292,3 +292,12 @@ def test_a_straight_line_rises_as_far_as_its_ranks_do(values: np.ndarray) -> Non
     n_means = min(64, len(values))
     rises = 0.0 if values[0] == values[-1] else (n_means - 1) ** 0.5
     assert trend(values) == pytest.approx(rises)
+
+
+def test_a_loss_at_the_level_of_guessing_is_learned_where_that_of_a_data_set_falls() -> None:
+    """What is left of one of two tasks is its entropy, 3.0, which is the logarithm of twenty by chance."""
+    k, noise = np.arange(90), 1e-3 * np.random.default_rng(0).standard_normal((2, 90))
+    loss, of_text = np.log(20) + 1.2 * np.exp(-k / 2) + noise[0], 3.5 + noise[1]
+    logged = {"loss": loss, "text_loss": of_text}
+    assert "failed-run" not in classify({**logged, "code_loss": 4 * np.exp(-k / 15)}).patterns
+    assert "failed-run" in classify({**logged, "code_loss": 2.5 + noise[1]}).patterns

@@ -48,6 +48,8 @@ from chronicle.classify.rules.objectives import FAILED, PLATEAU, is_done
 from chronicle.classify.rules.whole_run import OFF_GUESSING, guessing
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE_POINTS, AttemptView, View, kept
+from chronicle.metrics.names import LOSSES
+from chronicle.metrics.roles import SCORES
 from chronicle.model import Finding, Floats, Role, Series
 
 FEWEST_FLAT_POINTS = 16  # in which a calm loss can be told to stay
@@ -61,7 +63,7 @@ FEWEST_IN_STRETCH = 8  # points in a third of a stretch, and of another series s
 ONE_PARAMETER_NATS = 3.0  # by which an equal curve is less likely for its additional parameter
 CONVERGED_LOG = 1.5  # [log units] a loss that has fallen to a fifth of its first value may stand still
 CONVERGES = ("near-perfect", "the curve had bent smoothly, as converging ones do")
-OTHER_ROLES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE, Role.VALIDATION_LOSS, Role.LOSS)
+OTHER_ROLES = (*SCORES, Role.OBJECTIVE, *LOSSES)
 
 
 def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
