@@ -218,6 +218,14 @@ def test_a_slow_spike_of_a_loss_that_is_learned_worries_nobody(floor: float, ver
     assert "spike-slow-recovery" in judged.patterns and judged.verdict == verdict
 
 
+@pytest.mark.parametrize(("floor", "verdict"), [(3e-8, "good"), (3e-5, "bad")])
+def test_a_rise_below_what_32_bits_can_tell_of_the_first_value_is_nothing(floor: float, verdict: str) -> None:
+    """What was learned to the last digit: the loss is four times its lowest value, and next to nothing."""
+    k, noise = np.arange(240.0), np.random.default_rng(0).standard_normal(240)
+    loss = 5 * np.exp(-k / 2) + floor * (1 + 3 * np.clip((k - 100) / 100, 0, 1))
+    assert classify({"train_loss": loss * np.exp(0.05 * noise)}).verdict == verdict
+
+
 def test_two_lone_spikes_of_a_long_run_take_none_of_its_time() -> None:
     loss = (
         3 * np.exp(0.01 * np.random.default_rng(4).standard_normal(2000)) * (1 + np.arange(2000) / 20) ** -0.3

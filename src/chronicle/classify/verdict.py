@@ -43,6 +43,7 @@ LONGER_TIMES = 10  # the points of an attempt: one that has so many more represe
 PASSING_NAN_SHARE = 0.05  # of the samples since the first NaN: a run that loses more does not go on
 DONE_SHARE = 1e-3  # of the highest learning rate: no schedule goes so low before its end
 SETTING_SAMPLES = 8  # around a change of a logged setting; and the most changes of a setting
+SINGLE = float(np.finfo(np.float32).eps)  # of a first value: less is lost where numbers have 32 bits
 WILD_FALL_SCALES = 6.0  # of a wild loss: two first values are not so far above its end by chance
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
 
@@ -238,10 +239,14 @@ def explanation(view: View, finding: Finding) -> str:
         return "the learning rate was nearly zero, so the data caused it"
     if finding.pattern == NO_SPIKE and any(schedule.within_epoch(view, a, finding) for a in attempts):
         return "it lies within an epoch that had begun with a larger step down"
-    firsts = (median(loss.values[:2]) for loss in view.losses[:1] if loss.metric == finding.metric)
+    firsts = [median(loss.values[:2]) for loss in view.losses[:1] if loss.metric == finding.metric]
     peak = float(finding.evidence.get("peak_loss", np.inf))
     if finding.pattern in BUMPS and any(0 < peak <= limits.trifle * first for first in firsts):
         return "the loss stayed below a twentieth of its first value"
+    risen = [s for a in attempts for s in a.by_role(*LOSSES) if s.metric == finding.metric]
+    later = [v[np.isfinite(v)] for v in (s.values[s.steps >= finding.start_step] for s in risen)]
+    if finding.pattern in RISES and any(v.max(initial=0.0) <= SINGLE * f for v in later for f in firsts):
+        return "the loss stayed below what 32 bits can tell from nothing beside its first value"
     settings = (name for a in attempts if finding.pattern in BUMPS for name in changed_settings(a, finding))
     if setting := next(settings, ""):
         return f"{setting} was set anew"
