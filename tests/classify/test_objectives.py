@@ -263,6 +263,14 @@ def test_an_agent_that_forgets_and_learns_again_had_a_slump(
     assert diagnosis.verdict == ("worrying" if patterns else "good")
 
 
+@pytest.mark.parametrize(("end", "verdict"), [(0.5, "good"), (-14.0, "worrying")])
+def test_what_an_agent_tries_before_it_learns_anything_is_no_slump(end: float, verdict: str) -> None:
+    """From -12 down to -27 within a fifth of the log, then far above its start, or just back to it."""
+    places = [0, 0.05, 0.2, 0.3, 0.5, 1]
+    levels = np.interp(np.arange(200) / 200, places, [-12, -18, -27, -27, end, end])
+    assert told(ep_rew=levels + 0.2 * NOISE[0, :200])[0] == verdict
+
+
 def test_of_few_rewards_some_large_ones_are_no_level_that_was_lost() -> None:
     """Episodes that last until something fails: most are short, and a few of them go on for long."""
     rewards = [84, 74, 164, 124, 130, 157, 194, 57, 57, 57, 46, 69, 84, 97, 718, 350, 718, 604, 62, 89]
