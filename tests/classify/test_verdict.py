@@ -325,6 +325,13 @@ def test_a_loss_that_falls_beyond_chance_is_told_through_wild_noise(back: float,
     assert classify({"loss": np.exp(way + 0.8 * noise)}).verdict == verdict
 
 
+@pytest.mark.parametrize(("fall", "verdict"), [(0.0, "unexpected"), (0.3, "good")])
+def test_a_loss_round_nothing_tells_nothing_unless_it_falls(fall: float, verdict: str) -> None:
+    """As that of a policy gradient, which is no measure of what was learned."""
+    loss = 0.05 * np.random.default_rng(1).standard_normal(60) - fall * np.linspace(0, 1, 60)
+    assert classify({"loss": loss}).verdict == verdict
+
+
 def test_what_could_not_be_judged_is_said() -> None:
     missing = {n.pattern: n.missing for n in classify({"loss": Curve(1).loss}).not_assessed}
     assert missing == {

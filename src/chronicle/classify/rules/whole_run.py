@@ -34,8 +34,8 @@ plateau (a loss that never moved)
     (its ranks, by 1.28 errors), its lowest eighth lies within three noise scales of its first two values, the
     mean ranks of its eighths differ by no more than chance allows (Kruskal-Wallis, one in a hundred), and
     neighbours are no more alike than other values (von Neumann), in every attempt and over all of them; and
-    no other loss, no score and no reward gets better. The losses of agents and of two players stand still in
-    a good run, too: there nothing is found, and the run is not called healthy.
+    no other loss, no score and no reward gets better. Losses of agents, of two players and round zero stand
+    still in a good run, too: there nothing is found, and the run is not called healthy.
     Blind to: learning that is smaller than the noise of the whole log.
     False alarm: a short log in small batches of what had been learned before.
     Source: Kruskal and Wallis, "Use of ranks in one-criterion variance analysis" (1952).
@@ -191,9 +191,9 @@ def unmoved(view: View) -> Iterator[Finding]:
     if (still := stands_still(view)) is None:
         return
     attempt, loss, trend_errors, apart = still
-    if is_game(view) or view.noise(loss) > view.thresholds.wild:
-        return
     y = positive(loss)[1]
+    if not len(y) or is_game(view) or view.noise(loss) > view.thresholds.wild:
+        return
     fall = learned(y) / max(difference_noise(y), 1e-12)
     checks = [
         at_most("trend of the whole course", abs(trend_errors), "errors", STILL_ERRORS, "still_errors"),
@@ -260,7 +260,7 @@ def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
     """The longest loss of a run in which none moved and nothing else got better, the trend of all of them in
     errors, and how far the levels of their eighths are apart, chi-squared."""
     live = [(a, a.loss) for a in view.attempts if a.live_until is not None and a.loss is not None]
-    long = [(a, loss, positive(loss)[1]) for a, loss in live if len(loss) >= FEWEST_POINTS]
+    long = [(a, loss, _levels(loss)) for a, loss in live if len(loss) >= FEWEST_POINTS]
     if not long or begins_late(view.span, step_gap(long[0][1])):
         return None
     losses = [y for *_, y in long]
@@ -276,6 +276,12 @@ def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
         return None
     attempt, loss, _ = max(long, key=lambda row: len(row[1]))
     return attempt, loss, measure.rises_by(whole), measure.levels_apart(whole)
+
+
+def _levels(loss: Series) -> Floats:
+    """The values as logarithms or, of a loss that takes both signs, as they are."""
+    y = positive(loss)[1]
+    return y if len(y) else finite(loss).values
 
 
 def _gets_better(view: View) -> bool:
