@@ -252,3 +252,25 @@ def test_a_rise_over_the_start_within_the_noise_of_single_samples_is_not_bad(
     loss = 0.05 * np.exp(np.where(np.arange(1000) < 101, 0.0, rise_log) + noise)
     diagnosis = classify({"loss": loss})
     assert (diagnosis.verdict, "divergence-no-spike" in diagnosis.patterns) == (verdict, True)
+
+
+@pytest.mark.parametrize(
+    ("risen_log", "parts", "up"),
+    [
+        (0.12, {}, True),
+        (0.0, {}, False),
+        (0.12, {"loss_kl": 1.0 + np.arange(120) / 60}, False),  # a part may have been switched on
+    ],
+    ids=["both rise", "neither", "a part is logged"],
+)
+def test_a_loss_that_turns_up_early_with_its_held_out_loss_has_diverged(
+    risen_log: float, parts: dict[str, Floats], up: bool
+) -> None:
+    """The turn comes within the first eighth, too soon for a trend, and the loss wanders after it."""
+    n = np.arange(120)
+    level = 6.2 * np.exp(0.6 * np.exp(-n / 3) + risen_log * np.clip((n - 14) / 20, 0, 1) - n / 8000)
+    level *= np.exp(0.02 * np.sin(n / 9) * (n > 14))
+    train, held_out = (
+        level * np.exp(s * np.random.default_rng(5).standard_normal(120)) for s in (0.03, 0.005)
+    )
+    assert ("divergence-no-spike" in shown_by(train_loss=train, val_loss=held_out, **parts)) == up

@@ -175,6 +175,8 @@ SAID = [
     ("divergence-no-spike", "turn_rise", "at least {} %, one noise scale"),
     ("divergence-no-spike", "turn_usual", "and {} times any rise"),
     ("divergence-no-spike", "turn_clear", "if it rose by {} %"),
+    ("divergence-no-spike", "turn_clear", "both by at least {} %"),
+    ("divergence-no-spike", "other_t", "the latter by {} standard errors"),
     ("divergence-no-spike", "turn_t", "at least {} standard errors"),
     ("failed-run", "first_level", "at most {} % of it left at the end"),
     ("failed-run", "knowing", "samples differ by at most {} % there"),

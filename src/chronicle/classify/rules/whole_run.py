@@ -47,7 +47,9 @@ divergence-no-spike (a loss that ends above where it began)
     reward and no other loss gets better. Of fewer points, 8 or more, each is at twice the first or above, and
     the second half does not come down. Losses of agents and of two players may rise, and are left out. A rise
     within the noise of single samples is worrying, any other is bad.
-    Blind to: a rise by less than a tenth.
+    Or, from the minimum of its held-out loss on, which is 16 points long and turns up for a quarter of the
+    log or more as in overfitting, the loss itself rises by 3 % and four errors; no part of it is logged.
+    Blind to: a rise by less than a tenth without a held-out loss.
     False alarm: data that get harder by a curriculum that is not logged.
     Source: Mann and Whitney, "On a test of whether one of two random variables is stochastically larger
     than the other" (1947).
@@ -64,6 +66,7 @@ from chronicle.classify import measure
 from chronicle.classify.measure import FEWEST_POINTS, begins_late, difference_noise, finite, median, positive
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, side, stands
 from chronicle.classify.rules import resume, slow_changes
+from chronicle.classify.rules.generalisation import each_step_once, gained, measures, turn, turned_up
 from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.rules.objectives import FAILED, PLATEAU
 from chronicle.classify.view import AttemptView, View, kept
@@ -93,7 +96,8 @@ def find(view: View) -> Iterable[Finding]:
     for attempt, loss in ((a, a.loss) for a in view.attempts if a.loss is not None):
         lost = list(_never_learned(view, attempt, loss)) or list(forgot(view, attempt, loss))
         never += [] if lost and cut_short(view, loss) else lost
-    return list(_every_attempt_dies(view)) or never or list(unmoved(view)) or list(ends_above_start(view))
+    risen = (f for rule in (unmoved, ends_above_start, risen_with_held_out) if (f := list(rule(view))))
+    return list(_every_attempt_dies(view)) or never or next(risen, [])
 
 
 def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
@@ -229,8 +233,7 @@ def ends_above_start(view: View) -> Iterator[Finding]:
         rise, rank_errors = median(later) - median(first), ((n + 1) / 2 - order[: len(first)].mean()) / error
         if rise < RISEN_LOG or rank_errors < RISEN_ERRORS:
             continue
-        open_rises = (f for f in typed_findings(view, loss) if f.pattern in RISES and f.end_step is None)
-        if any(open_rises) or slow_changes.late_turn(view, loss) is not None:
+        if _is_up(view, loss):
             continue
         checks = [
             at_least("second half over the first eighth", rise, "log units", RISEN_LOG, "risen_log"),
@@ -239,6 +242,46 @@ def ends_above_start(view: View) -> Iterator[Finding]:
         ]
         at, other = At(attempt, loss, steps[len(first)]), (SHIFT, "the loss had been learned before")
         yield finding(NO_SPIKE, at, checks, 0.7, 0.8, other)
+
+
+def risen_with_held_out(view: View) -> Iterator[Finding]:
+    """A loss that rises from the minimum of its held-out loss on, as that does: no trend shows a turn that
+    comes soon. A part of a loss may have been switched on."""
+    limits = view.thresholds
+    for attempt, loss in ((a, a.loss) for a in view.attempts if a.live_until is not None):
+        if loss is None or attempt.by_role(Role.PART_LOSS) or is_game(view) or _is_up(view, loss):
+            continue
+        for validation in map(each_step_once, attempt.by_role(Role.VALIDATION_LOSS)):
+            steps, y = positive(validation)
+            if len(y) < FEWEST_POINTS or measures(validation) != measures(loss):
+                continue
+            low, rise, need = turned_up(view, y)
+            start, end, need = steps[low], steps[-1], max(need, limits.turn_clear)
+            meanwhile = turn(loss, start, end)
+            is_late = end - start < limits.lasting * (end - steps[0])
+            better = any(gained(s, start, end) for s in attempt.by_role(Role.OBJECTIVE, *SCORES))
+            if meanwhile is None or is_late or better or rise < need:
+                continue
+            risen, least = (
+                meanwhile.after - meanwhile.before,
+                max(limits.turn_clear, limits.other_t * meanwhile.error),
+            )
+            if risen < least:
+                continue
+            checks = [
+                at_least("validation over its minimum", rise, "log units", need, "validation_rise_log"),
+                at_least("end over the minimum", risen, "log units", least, "rise_log"),
+                *noted(residual_log=risen),
+            ]
+            other = ("overfitting", "the training loss had gone on falling")
+            yield finding(NO_SPIKE, At(attempt, loss, start), checks, 0.7, 0.8, other)
+            return
+
+
+def _is_up(view: View, loss: Series) -> bool:
+    """Whether another rule has found that a loss ends above what it was."""
+    still_open = (f.pattern in RISES and f.end_step is None for f in typed_findings(view, loss))
+    return any(still_open) or slow_changes.late_turn(view, loss) is not None
 
 
 def never_below_twice(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
