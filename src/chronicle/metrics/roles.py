@@ -112,19 +112,20 @@ def _is_clock(name: str, values: Floats) -> bool:
 
 
 @lru_cache(maxsize=16)  # the many files of a run log the same names
-def by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
+def by_names(metrics: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
     """The roles that the names of a whole log tell, beside those that are given. Unknown names that differ
     only in a number (layers, heads, experts) are decided together: a table may have 100,000 columns."""
     known, first_alike = dict(given), dict[str, str]()
     stands_for = {
         name: name if name in known or role is not Role.OTHER else first_alike.setdefault(numberless, name)
-        for name, role, numberless in ((name, role_of(name), without_numbers(name)) for name in names)
+        for name, role, numberless in ((name, role_of(name), without_numbers(name)) for name in metrics)
     }
     logged = {plain(name) for name in stands_for.values()}
     won = {name: name.replace("losses", "wins").replace("loss rate", "win rate") for name in logged}
     of_games = {name for name in logged if won[name] != name and won[name] in logged}  # `losses`: lost games
     roles = {n: Role.OTHER if plain(n) in of_games else role_of(n) for n in stands_for.values()}
-    roles |= _spreads(roles, known)
+    spreads = (n for n in _named(roles, *SCORES, but=known) if names.is_spread(n, logged))
+    roles |= dict.fromkeys(spreads, Role.OTHER)
     if Role.GRAD_NORM not in roles.values():
         bare = (n for n in _named(roles, Role.OTHER, but=known) if plain(n) in ("grad", "grads", "gradient"))
         roles |= dict.fromkeys(bare, Role.GRAD_NORM)
@@ -142,13 +143,6 @@ def _matches(pattern: str, metric: str) -> bool:
 
 def _named(roles: Roles, *wanted: Role, but: Collection[str] = ()) -> list[str]:
     return [name for name, role in roles.items() if role in wanted and name not in but]
-
-
-def _spreads(roles: Roles, given: Roles) -> dict[str, Role]:
-    """Leaves out scores that are the spreads of others."""
-    logged = set(map(plain, roles))
-    spreads = (name for name in _named(roles, *SCORES, but=given) if names.is_spread(name, logged))
-    return dict.fromkeys(spreads, Role.OTHER)
 
 
 def _losses(roles: Roles, given: Roles) -> dict[str, Role]:

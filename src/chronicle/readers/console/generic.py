@@ -16,23 +16,13 @@ import numpy as np
 
 from chronicle.metrics.names import plain, role_of
 from chronicle.model import Attempt, Role
-from chronicle.readers.console import line_records
+from chronicle.readers.console import line_records, pairs
 from chronicle.readers.console.chunks import PossibleRecord
 from chronicle.readers.console.counting import LABEL, Course, Repeats
 from chronicle.readers.console.line_records import LAUNCH, REPEATED, RESUMED, TRIAL, Gatherer, Record
 from chronicle.readers.console.line_shapes import Learned, Shapes
 from chronicle.readers.console.log import Column, Line, Log
-from chronicle.readers.console.pairs import (
-    IMPROVED,
-    PROGRESS,
-    Pair,
-    axis_of,
-    is_judged,
-    is_known,
-    is_result,
-    last_word,
-    names_epoch,
-)
+from chronicle.readers.console.pairs import IMPROVED, PROGRESS, is_judged, is_known, is_result
 from chronicle.readers.console.plan import plan_of, shapes_of
 from chronicle.readers.console.text_tables import settings
 from chronicle.readers.hyperparameters import Scalar, config_facts
@@ -79,13 +69,13 @@ def read(path: Path) -> list[Attempt]:
     if reader.course.counter == PROGRESS:
         at_changes(columns, [name for name in columns if is_result(name) and IMPROVED not in name])
         steps = np.array(log.rows.steps)
-        for epochs, rows in (columns[name] for name in filter(names_epoch, columns)):
+        for epochs, rows in (columns[name] for name in filter(pairs.names_epoch, columns)):
             if len({*(steps[rows] - np.array(epochs))}) == 1 < len(rows):  # what the bar counts is named here
                 log.axis = "epoch"
     _name_improvements(columns)
-    if last_word(reader.course.counter) in _GENERATIONS:  # whose best and mean individuals are the objective
+    if pairs.last_word(reader.course.counter) in _GENERATIONS:  # whose best and mean are the objective
         words = ((name, {*plain(name).split()} - {"score"}) for name in columns)
-        fitness = [name for name, own in words if last_word(name) in _FITNESS or (own and own <= _FITNESS)]
+        fitness = [n for n, own in words if pairs.last_word(n) in _FITNESS or (own and own <= _FITNESS)]
         log.rows.roles |= dict.fromkeys(fitness, Role.OBJECTIVE)
     return log.attempts()
 
@@ -103,7 +93,7 @@ def read_line(log: Log, line: Line) -> None:
     """Reads a line that the trainer of a known format did not print: a step with a metric that is judged."""
     record = next(Gatherer().records([line]), None)
     rank, step = record.counters[0] if record and record.counters else (0, None)
-    if record is None or step is None or axis_of(rank) != "step" or step.name == PROGRESS:
+    if record is None or step is None or pairs.axis_of(rank) != "step" or step.name == PROGRESS:
         log.look_for_fault(line)
         return
     values = record.numbers(step.name, phases=True)
@@ -143,7 +133,7 @@ class LogReader:
         self._is_heading = False  # whether the last count stood alone in its line, above what belongs to it
         self.uncounted = dict[str, dict[int, str]]()  # see `_separate_uncounted`
         # Of the line that told the means of an evaluation so far: names, batch, and how many rows there were.
-        self._running: tuple[Sequence[str], Pair, int] = (), Pair("", 0.0), 0
+        self._running: tuple[Sequence[str], pairs.Pair, int] = (), pairs.Pair("", 0.0), 0
         self._evaluation = ""  # that was announced, until something counts
         self._begun, self._resumed = "", False  # the event where a launch may have begun; if one resumed
         self._given: Mapping[str, Scalar] = {}  # the parameters of the launch that may have begun

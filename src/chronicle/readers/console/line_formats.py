@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
 
 from chronicle.metrics.names import LOSSES, role_of
 from chronicle.model import Attempt, Role
@@ -115,14 +115,6 @@ class LineFormat:
         return values
 
 
-class OwnFormat(NamedTuple):
-    """A format with a reader of its own."""
-
-    NAME: str
-    MARKS: tuple[bytes, ...]
-    read: Callable[[Path], list[Attempt]]
-
-
 _DLL_LINE = re.compile(rb"\bDLLL? (?:\d{4}-|\{)")
 _DLL_TEXT = re.compile(r"\bDLL \S+ \S+ - (?P<rest>.*)")
 _DLL_JSON = re.compile(r"\bDLLL (\{.*\})\s*$")
@@ -175,8 +167,7 @@ def _dll_record(log: Log, line: Line, text: str) -> tuple[list[int], dict[str, f
 
 _FAIRSEQ_TAG = r"(?:\| |\[)(?P<tag>train_inner|train|(?:valid|test)\w{0,40})(?: \||\]\[INFO\] -) "
 _FAIRSEQ_LINE = re.compile(
-    rb'(?:\| |\[)(?:train_inner|train|valid\w*|test\w*)(?: \||\]\[INFO\] -) (?:\{"|epoch )'
-    rb"|\bnum_updates=|gradient overflow detected"
+    _FAIRSEQ_TAG.encode() + rb'(?:\{"|epoch )|\bnum_updates=|gradient overflow detected'
 )
 _FAIRSEQ_JSON = re.compile(_FAIRSEQ_TAG + r'(?P<json>\{".*\})\s*$')
 _FAIRSEQ_BARS = re.compile(_FAIRSEQ_TAG + r"(?P<rest>epoch \d+ \|.*)")
@@ -335,7 +326,7 @@ def _deepspeed_without_step(log: Log, line: Line) -> bool:
 
 
 # fmt: off
-BY_NAME: dict[str, LineFormat | OwnFormat] = {
+BY_NAME: dict[str, LineFormat | SimpleNamespace] = {
     form.NAME: form
     for form in (
         # iteration: 10 / 900 | consumed_tokens: 85.8G | lm_loss: 2.38 | lr: 3e-05 | ...
@@ -401,19 +392,19 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             MARKS=(rb"Iter (?<=\bIter )\d+: (?:Train|Val) loss [-\dni]",),
             record=re.compile(r"\bIter (?P<step>\d{1,18}): (?P<rest>.*)"),
             pair=re.compile(rf"\b([A-Z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)")),
-        OwnFormat("dllogger",
+        SimpleNamespace(NAME="dllogger",
             MARKS=(rb'DLL(?<=\bDLL)(?:L \{"| \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni])',),
             read=_read_dllogger),
-        OwnFormat("fairseq",
+        SimpleNamespace(NAME="fairseq",
             MARKS=(
                 rb'\| (?:train_inner|train|valid\w{0,40}) \| (?:\{"|epoch \d)',
                 rb"num_updates=(?<=\bnum_updates=)\d+, ",
                 rb'\[(?:train_inner|train|valid\w{0,40})\]\[INFO\] - (?:\{"|epoch \d)',
             ), read=_read_fairseq),
-        OwnFormat("deepspeed",
+        SimpleNamespace(NAME="deepspeed",
             MARKS=(rb"step=\d+, (?:skipped=\d+, lr=\[|RunningAvgSamplesPerSec)", rb"\|ppo_ep: \d+\|"),
             read=_read_deepspeed),
-        OwnFormat("keras-console",
+        SimpleNamespace(NAME="keras-console",
             MARKS=(
                 rb"\b(\d+)/\1 (?:\[=+\] |(?:\xe2\x94\x81)+ |- \d+m?s)[^\n]{0,300} - \w{0,40}loss: [-\dni]",
                 rb"Epoch \d+/\d+\r?\n(?:Epoch [^\n]{1,300}\n){0,3}"  # `44s - loss: 2.5` of version 1

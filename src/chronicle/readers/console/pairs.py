@@ -210,10 +210,6 @@ def _of_levanter(match: re.Match[str]) -> str:
 _STATISTIC = re.compile(r"(?i)\b(avg|average|mean|median|min|max|std)(?= ?[:=])")
 
 
-def _of_statistics(match: re.Match[str]) -> str:
-    return _STATISTIC.sub(rf"{match[1]} \1", match[2])
-
-
 _COUNT = r"(\d{1,9}(?:/\d{1,9})?)(?=[\s:,|\])])"
 # A text that such a line holds, a pattern, and what replaces its first match.
 # fmt: off
@@ -287,7 +283,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
      r"\1 \3 \2 \4"),
     # "Rewards => Avg: 0.5, Max: 1.5", "Loss: mean=2.5, std=0.5": statistics of what stands before them
     ("", r"(?i)^[^\w\n]{0,8}([a-z][a-z ]{2,30}?) {0,20}(?:[=-]>|[:|]) {0,8}"
-     r"((?:avg|average|mean|median) ?[:=].*)", _of_statistics),
+     r"((?:avg|average|mean|median) ?[:=].*)", lambda match: _STATISTIC.sub(rf"{match[1]} \1", match[2])),
     # "Epoch12: loss 0.5", "[Step#100] loss 0.5", "Ep3/9 Iter20: loss 0.5"
     ("", rf"(?i)^([^\w\n]{{0,8}}(?:\w+ )??)(ep(?:och)?|step|iter(?:ation)?|episode)[_#-]?{_COUNT}"
      rf"(?:([\s,|]{{1,3}})(step|iter(?:ation)?|batch)[_#-]?{_COUNT})?", r"\1\2 \3\4\5 \6"),
