@@ -101,21 +101,7 @@ ERROR_WORDS = word_set("""
     expectile lq fair focal
 """)
 SQUARED = word_set("mse rmse nrmse sq square squared")  # errors of which most fits make one small
-# Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
-COMPONENTS = word_set("""
-    box bbox cls classifier classification dfl giou iou l1 l2 mse mae mask objectness obj rpn reg
-    regression seg dice focal centerness kpt pose angle depth mtp lb load balancing balance aux auxiliary moe
-    router gate gating expert kl kld vf value policy pg entropy unsuper cri critic rec recon
-    reconstruction commit commitment vq codebook perceptual adv adversarial gan gen generator disc
-    discriminator style content contrastive itc itm mlm nsp semantic temporal spatial distill distillation
-    kd p pi student teacher tv smoothness smooth ctc att attention duration pitch energy mel stft wd penalty
-    fm regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
-    rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp wave waveform mag
-    magnitude spec spectral diffusion rl act actor alpha reward td qf qf1 qf2 bellman curiosity surrogate pde
-    phys ode bc bcs ic ics physics boundary residual residuals collocation latent vb vlb q0 q1 q2 q3 q4 vicreg
-    scaled encoder decoder kobj prior
-""")
-# Those of them that tell how far from its target the output is.
+# Parts of a loss that tell how far from its target the output is.
 DISTANCES = word_set("""
     l1 l2 mse mae rec recon reconstruction mel stft cycle cyc pix pixel perceptual vgg lpips feat feature
     content wave waveform mag magnitude spec spectral diffusion
@@ -144,6 +130,17 @@ OF_AGENTS = word_set(
     "actor act policy p pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
 )
 OF_DETECTORS = word_set("box bbox obj cls dfl giou")  # parts of a loss, which some print without the word
+# Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
+COMPONENTS = DISTANCES | STEERING | GENERATORS | OPPONENTS | OF_DETECTORS | (OF_AGENTS - {"v"})
+COMPONENTS |= word_set("""
+    classifier classification iou mask objectness rpn reg regression seg dice focal centerness kpt pose
+    angle depth mtp moe expert kl kld unsuper commit commitment vq codebook adv adversarial style
+    contrastive itc itm mlm nsp semantic temporal spatial distill distillation kd student teacher tv
+    smoothness smooth ctc att attention duration pitch energy wd penalty fm regularization tok2vec ner
+    tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen rejected idt identity gp rl
+    reward curiosity pde phys ode bc bcs ic ics physics boundary residual residuals collocation latent vb
+    vlb q0 q3 q4 vicreg scaled encoder decoder kobj prior
+""")
 OF_AUTOENCODERS = word_set("rec recon reconstruction"), word_set("kl kld")  # one of each: parts of its loss
 OF_PPO = word_set("policy pg surrogate entropy value vf")  # no policy is judged by one of these alone
 # A reward as the policy gets it, and the name of what the task gave for the same answer.

@@ -196,7 +196,7 @@ def read_file(path: Path) -> list[Attempt]:
     try:
         if os.path.isdir(path) and (readers := find.folder_claims(path)):
             reader = _only(readers, path)
-            attempts = hook(reader, "read_folder")(path)
+            attempts = hook(reader, "read_folder", path)
             unread = tuple(Fault(Place(str(log)), _FOREIGN) for log in find.foreign_logs(reader, path))
             return _by(reader, [replace(attempt, faults=(*attempt.faults, *unread)) for attempt in attempts])
         _require_regular(path)
@@ -261,7 +261,7 @@ def _only(readers: list[Reader], path: Path) -> Reader:
     """The one reader among those that claim a log. Raises UnknownFormat and AmbiguousFormat."""
     if not readers:
         for reader in all_readers():
-            if lacks := hook(reader, "lacks")(path):
+            if lacks := hook(reader, "lacks", path):
                 raise UnknownFormat(str(path), lacks)
         for suffixes, remedy in _EXPORTS.items():
             if path.suffix.lower() in suffixes.split():

@@ -223,14 +223,14 @@ def _process(attempt: Attempt) -> str:
 
 def _latest_states(attempts: Iterable[Attempt]) -> list[Attempt]:
     """Of the states in checkpoint folders and the one beside them, which repeat each other, the furthest."""
-    kept, reached = dict[str, Attempt](), dict[str, float]()
-    for attempt in attempts:
-        state = re.sub(r"(^|/)checkpoint-\d+/(?=trainer_state\.json$)", r"\1", attempt.name)
+
+    def reached(attempt: Attempt) -> float:
         step = attempt.facts.get("global_step")
-        step = step if isinstance(step, int | float) else 0.0
-        if step >= reached.get(state, step):
-            kept[state], reached[state] = attempt, step
-    return list(kept.values())
+        return step if isinstance(step, int | float) else 0.0
+
+    in_checkpoint = re.compile(r"(^|/)checkpoint-\d+/(?=trainer_state\.json$)")
+    states = grouped(attempts, lambda attempt: in_checkpoint.sub(r"\1", attempt.name))
+    return [max(reversed(same), key=reached) for same in states.values()]
 
 
 class _Written(NamedTuple):

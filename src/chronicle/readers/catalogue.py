@@ -103,17 +103,11 @@ def _own_having(name: str) -> list[Any]:
     return [reader for reader in READERS if hasattr(reader, name)]
 
 
-def hook(reader: Reader, name: str) -> Callable[[Path], Any]:
-    """An optional function of a reader; without it, one that tells nothing. Raises Defect where it fails."""
+def hook(reader: Reader, name: str, path: Path) -> Any:
+    """What an optional function of a reader says; without it, nothing. Raises Defect where it fails."""
     function = getattr(reader, name, None)
-    if function is None:
-        return lambda _: (_LOOKS | _READS)[name]
-
-    def called(path: Path) -> Any:
-        with contained(str(path)):
-            return function(path)
-
-    return called
+    with contained(str(path)):
+        return function(path) if function else (_LOOKS | _READS)[name]
 
 
 @lru_cache(maxsize=1)

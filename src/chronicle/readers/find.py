@@ -168,13 +168,13 @@ def folder_claims(path: Path) -> list[Reader]:
     """The readers to which the folder as a whole is one log. Raises OSError."""
     names = os.listdir(path)
     asked = [reader for reader in all_readers() if getattr(reader, "may_hold", lambda _: True)(names)]
-    claiming = [reader for reader in asked if hook(reader, "identify_folder")(path)]
-    return [r for r in claiming if hook(r, "run_key")(path) or not any(foreign_logs(r, path))]
+    claiming = [reader for reader in asked if hook(reader, "identify_folder", path)]
+    return [r for r in claiming if hook(r, "run_key", path) or not any(foreign_logs(r, path))]
 
 
 def foreign_logs(reader: Reader, folder: Path) -> Iterator[Path]:
     """The logs in a folder that is one log to a reader which it does not read with it. Raises OSError."""
-    for entry in hook(reader, "foreign")(folder):
+    for entry in hook(reader, "foreign", folder):
         if entry.name not in NOT_LOGS and not entry.name.startswith("."):
             yield from scan(entry, is_log).all_logs() if entry.is_dir() else filter(is_log, [entry])
 
@@ -197,7 +197,7 @@ def runs_of_store(path: Path, prefix: str = "") -> list[RunSource]:
                 return []
         with unpacked(path) as file:
             stores = stores if file.path == path else _stores(file.path)
-            names = list(hook(stores[0], "runs")(file.path)) if len(stores) == 1 else []
+            names = list(hook(stores[0], "runs", file.path)) if len(stores) == 1 else []
     except (LogError, OSError):
         return []
     within = f"{prefix}/{path.stem}".lstrip("/")

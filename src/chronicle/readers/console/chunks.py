@@ -37,18 +37,21 @@ MAX_LINE_BYTES = 1 << 20
 _LONG_LINE_BYTES = 1000  # if they hold no line end, the program may never write one
 
 _LINE_END = re.compile(rb"[\r\n]")
-_ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-_SIDE = re.compile(rb"\xe2(?:\x94[\x82\x83]|\x95\x91)")  # of a box: │, ┃ or ║
-_TYPED = re.compile(rb"(?:\^\[\[[A-D])+")  # keys that were pressed while a terminal showed the log
 _LINE = re.compile(rb"[^\r\n]+")
-_CURSOR_MOVE = re.compile(rb"\x1b\[\d*[ABEF](?=[^\r\n])")  # to another line, by several progress bars
-# A progress bar after which another line begins without a line end, as both are written to one file. Blanks
-# that wipe out a longer bar may stand between them if that line begins with a clock or a level.
-_BAR_BEFORE_LINE = re.compile(
-    rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])"
-    rb"(?=[^\s\],|)]| +(?:\[?\d{2,4}[-/:]\d\d[-/:]\d\d|[\[(]?(?:INFO|WARN|DEBUG|ERROR)|[IWEF]\d{4} \d))"
-)
-_FULL_BAR = re.compile(rb"(?<=\d)(?=(\d+)/\1 \[=)")  # of Keras, where what went back to its line is lost
+# What a terminal shows otherwise: bytes that such a log holds, a pattern, and what stands for it.
+# fmt: off
+_OF_TERMINALS = tuple((literals, re.compile(pattern), new) for literals, pattern, new in (
+    ([b"\x1b"], rb"\x1b\[\d*[ABEF](?=[^\r\n])", b"\r"),  # the way to another line, by several progress bars
+    ([b"\x1b"], rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])", b""),
+    ([b"\xe2\x94", b"\xe2\x95"], rb"\xe2(?:\x94[\x82\x83]|\x95\x91)", b"|"),  # sides of a box: │, ┃ or ║
+    ([b"^[["], rb"(?:\^\[\[[A-D])+", b""),  # keys that were pressed while a terminal showed the log
+    # A progress bar after which another line begins without a line end, as both are written to one file.
+    # Blanks that wipe out a longer bar may stand between them if that line begins with a clock or a level.
+    ([b"it/s", b"s/it"], rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])(?=[^\s\],|)]"
+     rb"| +(?:\[?\d{2,4}[-/:]\d\d[-/:]\d\d|[\[(]?(?:INFO|WARN|DEBUG|ERROR)|[IWEF]\d{4} \d))", rb"\1\r"),
+    ([b" [="], rb"(?<=\d)(?=(\d+)/\1 \[=)", b"\r"),  # of Keras, where what went back to its line is lost
+))
+# fmt: on
 _FIRST_WORD = re.compile(rb"[A-Za-z]\w*\W{1,3}(?=\d)")  # with which each record begins, before what it counts
 
 
@@ -129,16 +132,9 @@ def plain(data: bytes) -> bytes:
     empty."""
     if b"\0\0" in data:
         data = _LINE.sub(lambda line: b"" if is_torn(line[0]) else line[0].strip(b"\0"), data)
-    if b"\x1b" in data:
-        data = _ESCAPE.sub(b"", _CURSOR_MOVE.sub(b"\r", data))
-    if b"\xe2\x94" in data or b"\xe2\x95" in data:
-        data = _SIDE.sub(b"|", data)
-    if b"^[[" in data:
-        data = _TYPED.sub(b"", data)
-    if b"it/s" in data or b"s/it" in data:
-        data = _BAR_BEFORE_LINE.sub(rb"\1\r", data)
-    if b" [=" in data:
-        data = _FULL_BAR.sub(b"\r", data)
+    for literals, pattern, new in _OF_TERMINALS:
+        if any(literal in data for literal in literals):
+            data = pattern.sub(new, data)
     if len(data) > _LONG_LINE_BYTES and not _LINE_END.search(data) and (word := _FIRST_WORD.match(data)):
         data = re.sub(rb"(?<=\W|\d)" + re.escape(word[0]) + rb"(?=\d)", rb"\r\g<0>", data)
     return data.replace(b"\r\n", b"\n") if b"\r" in data else data
