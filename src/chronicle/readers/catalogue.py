@@ -172,13 +172,11 @@ def _safe(call: Callable[[Path], Any], otherwise: Any, reads_as: str = "") -> Ca
     def called(path: Path) -> Any:
         try:
             return type(otherwise)(call(path))
-        except OSError:
-            raise
         except Exception as err:
+            if isinstance(err, OSError) or (reads_as and isinstance(err, LogError)):
+                raise
             if not reads_as:
                 return otherwise
-            if isinstance(err, LogError):
-                raise
             raise BadLog(str(path), f"reader {reads_as!r} failed: {err!r}. Remedy: tell its authors") from err
 
     return called

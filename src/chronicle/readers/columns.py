@@ -180,8 +180,6 @@ class Builder:
         parts, self._parts = self._parts, []
         if not parts:
             return NO_COLUMN.rows, NO_COLUMN.values
-        if len(parts) == 1 and isinstance(parts[0][0], range) and not parts[0][0].start:
-            return parts[0]
         values, at = np.concatenate([values for _, values in parts]), 0
         for span, _ in parts:  # of a table of 100,000 columns this is asked of each
             if not isinstance(span, range) or span.start != at:

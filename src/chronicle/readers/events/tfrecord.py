@@ -88,11 +88,9 @@ def frames(
     follow, and incomplete frames are left to the next part, to which the ``gap`` at the end is passed on."""
     head, after, cut = _headers(buffer, np.array(stops, np.int64), follow)
     bounds = np.searchsorted(head, [0, *stops])
-    result = []
-    for first, beyond, low, high in zip(bounds, bounds[1:], [0, *stops], stops, strict=False):
-        part = _Part(buffer, head[first:beyond], after[first:beyond], cut, low, high, follow, last)
-        result.append(part.walk(gap))
-    return result
+    places = zip(bounds, bounds[1:], [0, *stops], stops, strict=False)
+    parts = (_Part(buffer, head[i:j], after[i:j], cut, low, high, follow, last) for i, j, low, high in places)
+    return [part.walk(gap) for part in parts]
 
 
 def _headers(buffer: U8, stops: Ints, follow: int) -> tuple[Ints, Ints, Ints]:
@@ -306,14 +304,10 @@ def fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
 def varint(message: bytes, at: int) -> tuple[int, int]:
     """The unsigned number at a place, with seven bits in each byte, and the place after it."""
     value = 0
-    for shift in range(0, 70, 7):
-        if at >= len(message):
-            break
-        byte = message[at]
-        at += 1
+    for n, byte in enumerate(message[at : at + 10]):
+        value |= (byte & 0x7F) << 7 * n
         if byte < 0x80:
-            return (value | byte << shift) & 0xFFFFFFFFFFFFFFFF, at
-        value |= (byte & 0x7F) << shift
+            return value & 0xFFFFFFFFFFFFFFFF, at + n + 1
     raise ValueError("a varint without end")
 
 
