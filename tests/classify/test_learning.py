@@ -325,6 +325,17 @@ def test_falls_that_are_over_at_once_may_be_cuts_of_a_rate_that_is_not_logged(ra
     assert ("grokking" in classify(columns).patterns) is rate
 
 
+@pytest.mark.parametrize(("held_out", "sudden"), [(3.0, False), (-1.0, True)])
+def test_what_is_learned_by_heart_is_no_sudden_improvement(held_out: float, sudden: bool) -> None:
+    """Labels at random: the training loss falls by a factor within a few steps, and the other one rises."""
+    k, noise = np.arange(500), np.random.default_rng(0).standard_normal((2, 500))
+    known = np.clip((k - 150) / 6, 0, 1)
+    loss = (2.0 - 1e-3 * k) * np.exp(-4 * known + 0.01 * noise[0])
+    other = 2.3 * np.exp(0.4 * held_out * known + 0.01 * noise[1])
+    judged = classify({"train_loss": loss, "val_loss": (k[::5], other[::5]), "lr": np.full(500, 0.1)})
+    assert ("grokking" in judged.patterns) is sudden
+
+
 def test_a_part_of_the_validation_that_rises_while_the_others_fall_is_no_overfitting() -> None:
     t, held = turning(1)
     columns = {"train/loss": 2 * np.exp(-4 * t), "val/obj_loss": held}

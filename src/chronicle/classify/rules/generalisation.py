@@ -14,7 +14,7 @@ grokking
     Sees: generalisation long after the training was done, or one abrupt and lasting fall of the loss.
     Rule: the held-out score is at half or less when the training score is saturated, and rises five times as
     many steps later (`late_generalisation`); or the loss falls within 3 % of the steps so far by five times
-    what as many steps before had gained (`abrupt`).
+    what as many steps before had gained (`is_abrupt`), and no held-out loss rises by it (`by_heart`).
     Blind to: generalisation that comes slowly.
     False alarm: a finding that people would like to be true.
     Source: Power et al. (arXiv:2201.02177); the sudden fall of a Llama-2 run.
@@ -45,6 +45,7 @@ AT_ONCE_SAMPLES = 2  # a fall that is over so soon is what a cut of the learning
 LEAVES_SHARE = 0.25  # of the way up, from which on a held-out score is on it: it may creep before
 FEWEST_FOR_CORRELATION = 32  # evaluations of which it can be told whether neighbours are alike
 LEAST_SCORE_FALL = 0.05  # of a score's best value: a smaller fall has no practical meaning
+LEAST_RISE = 0.05  # of a held-out loss: less is no reason to doubt what was learned
 GAIN_LOST_SHARE = 1 / 6  # of what a held-out loss had fallen by, where that is less than a tenth of it
 FEWEST_EVALUATIONS = 6  # whose noise can be told
 
@@ -258,13 +259,20 @@ def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if loss is None or len(loss) < COURSE_POINTS:
         return
     for drop in view.events(loss):
-        if drop.kind is not Kind.DROP or not is_abrupt(view, loss, drop):
+        if drop.kind is not Kind.DROP or not is_abrupt(view, loss, drop) or by_heart(attempt, loss, drop):
             continue
         height, end = abs(drop.height), drop.end if drop.end is not None else len(loss) - 1
         fall = at_least("fall", height, "log units", view.thresholds.drop, "drop_log")
         at = At(attempt, loss, loss.steps[drop.onset], loss.steps[drop.peak], loss.steps[end])
         checks, other = [fall, *noted(drop_samples=end - drop.onset)], "the learning rate had fallen there"
         yield finding(SUDDEN, at, checks, height, 0.7, ("lr-decay-drop", other))
+
+
+def by_heart(attempt: AttemptView, loss: Series, drop: Event) -> bool:
+    """Whether a held-out loss is higher by a twentieth after a fall than before it."""
+    start, end = loss.steps[drop.onset], loss.steps[drop.end if drop.end is not None else len(loss) - 1]
+    held_out = (s for s in attempt.by_role(Role.VALIDATION_LOSS) if s is not loss and s.steps[0] <= start)
+    return any(value_at(s, end) > (1 + LEAST_RISE) * value_at(s, start) > 0 for s in held_out)
 
 
 def is_abrupt(view: View, loss: Series, drop: Event) -> bool:
