@@ -136,6 +136,15 @@ def test_noise_is_no_plateau_where_a_held_out_loss_or_a_score_gets_better() -> N
     assert classify({"loss": loss, "val_accuracy": 0.9 - 0.6 * np.exp(-5 * t)}).patterns == ("noisy-healthy",)
 
 
+@pytest.mark.parametrize(("right", "worries"), [(1.0, False), (0.7, True)])
+def test_what_is_always_right_neither_stands_still_nor_rises(right: float, worries: bool) -> None:
+    """The loss at the end of each of thirty tasks, of which the first may have been learned the best."""
+    accuracy = right - 1e-3 * (np.arange(30) % 7 == 5)
+    risen = np.r_[5e-5, around(0.002, 29, 0.3, 3)]
+    assert ("plateau" in shown_by(loss=around(0.002, 30, 0.3), acc=accuracy)) is worries
+    assert ("divergence-no-spike" in shown_by(loss=risen, acc=accuracy)) is worries
+
+
 def test_nobody_can_tell_by_the_losses_of_agents_and_players_that_stand_still() -> None:
     total, part = around(1.0, 60, 0.2), around(2.0, 60, 0.2, 1)
     for others in ("value_loss", "policy_loss"), ("loss_G", "loss_D"):

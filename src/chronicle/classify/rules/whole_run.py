@@ -44,9 +44,9 @@ divergence-no-spike (a loss that ends above where it began)
     Sees: a run that leaves its start upwards and stays there, even where the rise comes too soon for a trend.
     Rule: the log starts with the run; the loss, 32 points or more, has no other rise; its second half lies a
     tenth above its first eighth, and their ranks differ by 3.5 errors (Mann and Whitney); and no score, no
-    reward and no other loss gets better. Of fewer points, 8 or more, each is at twice the first or above, and
-    the second half does not come down. Losses of agents and of two players may rise, and are left out. A rise
-    within the noise of single samples is worrying, any other is bad.
+    reward and no other loss gets better, nor stands every score at success. Of fewer points, 8 or more, each
+    is at twice the first or above, and the second half does not come down. Losses of agents and of two
+    players may rise, and are left out. A rise within the noise of single samples is worrying, any other bad.
     Or, from the minimum of its held-out loss on, which is 16 points long and turns up for a quarter of the
     log or more as in overfitting, the loss itself rises by 3 % and four errors; no part of it is logged.
     Blind to: a rise by less than a tenth without a held-out loss.
@@ -68,7 +68,7 @@ from chronicle.classify.report import At, Check, Rule, at_least, at_most, below,
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.generalisation import each_step_once, gained, measures, turn, turned_up
 from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, RISES, SHIFT, typed_findings
-from chronicle.classify.rules.objectives import FAILED, PLATEAU
+from chronicle.classify.rules.objectives import FAILED, PLATEAU, is_done
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import OF_AGENTS, step_gap
 from chronicle.metrics.names import LOSSES, is_of_opponent, plain, words_of
@@ -195,8 +195,8 @@ def unmoved(view: View) -> Iterator[Finding]:
     if (still := stands_still(view)) is None:
         return
     attempt, loss, trend_errors, apart = still
-    y = positive(loss)[1]
-    if not len(y) or is_game(view) or view.noise(loss) > view.thresholds.wild:
+    y, done = positive(loss)[1], is_done(attempt, loss.steps[0])
+    if done or not len(y) or is_game(view) or view.noise(loss) > view.thresholds.wild:
         return
     fall = learned(y) / max(difference_noise(y), 1e-12)
     checks = [
@@ -222,7 +222,7 @@ def ends_above_start(view: View) -> Iterator[Finding]:
         return
     for attempt, loss in ((a, a.loss) for a in view.attempts if a.live_until is not None):
         steps, y = positive(loss) if loss is not None else (np.empty(0), np.empty(0))
-        if loss is None or not len(y) or begins_late(steps, step_gap(loss)):
+        if loss is None or not len(y) or begins_late(steps, step_gap(loss)) or is_done(attempt, steps[0]):
             continue
         if len(y) < FEWEST_RISEN_POINTS:
             yield from never_below_twice(view, attempt, loss)
