@@ -41,6 +41,7 @@ LINES = {
     "The loss of epoch0is:tf.Tensor(8.125, shape=(), dtype=float32)": {"epoch": 0, "loss": 8.125},
     "Average loss for epoch 3/10 is 0.5, accuracy: 0.75": {"epoch": 3, "Average loss": 0.5, "accuracy": 0.75},
     "1m 5s (- 20m 30s) (5000 5%) 2.8533": {"iteration": 5000, "loss": 2.8533},
+    "LOG-->fit--->0m 24s (5000 6%) 3.5270": {"iteration": 5000, "loss": 3.527},
     "120 [D loss: 0.693, acc.: 50%] [G loss: 0.743]": {
         "iteration": 120, "D loss": 0.693, "acc": 50, "G loss": 0.743,
     },

@@ -259,7 +259,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
      r"\2\5 \3\4 \1: "),
     ("per ", r" per \d{1,6} (?:\w{5,10} )?(?:step|iteration|batch)(?:e?s)\b(?=[:=])", ""),  # of means
     # "1m 5s (- 20m 3s) (5000 5%) 2.85" of PyTorch's tutorials
-    ("%) ", r"^\[?\d{1,5}m \d{1,2}s (?:\(- \d{1,5}m \d{1,2}s\) )?\((\d{1,12}) \d{1,3}%\) (?=\d)",
+    ("%) ", r"\[?\b\d{1,5}m \d{1,2}s (?:\(- \d{1,5}m \d{1,2}s\) )?\((\d{1,12}) \d{1,3}%\) (?=\d)",
      r"iteration \1 loss = "),
     (" [D loss: ", r"^(\d{1,12}):? (?=\[D loss: )", r"iteration \1 "),  # of Keras-GAN
     # "'val_loss' reached 2.28 (best 2.28), saving model to" of Lightning, as the next three: the best values
