@@ -9,6 +9,7 @@ import pytest
 from chronicle.model import Attempt
 from chronicle.readers import read
 from chronicle.timeline import stitch
+from chronicle.timeline.joins import last_ending
 
 ARGUMENTS = "args: seed=7 lr=0.05 dataset=moons\n"
 
@@ -310,3 +311,21 @@ def test_bars_towards_another_end_are_one_stage_as_long_as_the_end_stays(tmp_pat
                 text += f"Epoch {epoch} [{n}/{end}] Loss: {9 / (n + end * epoch + 9):.4f} (Cls: 0.5)\n"
     launches = read(log(tmp_path, text))
     assert [len(attempt.series["Loss"]) for attempt in launches] == [36, 115]
+
+
+@pytest.mark.parametrize(("goes_on", "ended"), [(False, "finished"), (True, None)])
+def test_what_fails_behind_the_summary_of_the_trainer_ended_no_training(
+    tmp_path: Path, goes_on: bool, ended: str | None
+) -> None:
+    rows = (
+        f"{{'loss': {2 - n / 30:.4f}, 'learning_rate': 0.001, 'epoch': {n / 10}}}\n" for n in range(1, 21)
+    )
+    text = "".join(rows)
+    text += "{'train_runtime': 90.5, 'train_loss': 1.65, 'epoch': 2.0}\n"
+    text += "{'loss': 1.3, 'learning_rate': 0.001, 'epoch': 2.1}\n" * goes_on
+    text += (
+        "Traceback (most recent call last):\n  tracker.finish()\nRuntimeError: call init() before finish()\n"
+    )
+    (attempt,) = read(log(tmp_path, text))
+    assert attempt.facts.get("ended") == ended
+    assert (ending := last_ending(stitch([attempt]))) and (ending.how == "finished") == (not goes_on)

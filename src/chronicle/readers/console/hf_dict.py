@@ -190,8 +190,11 @@ def read(path: Path) -> list[Attempt]:
             continue
         if _SUMMARY in values and "loss" not in values:  # some tell the time so far in each line
             log.fact("summary", values)
+            log.facts["ended"] = "finished"  # whatever fails after it
             bars.end_epoch, own["ended"] = values.get("epoch", 0.0), True
             continue
+        if "loss" in values:
+            log.facts.pop("ended", None)  # a training that went on after its end
         own["filtered"] += values.get("loss") == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
         step = next(filter(None, (values.pop(name, None) for name in _STEPS)), None)
         if step is not None and step == step // 1:
