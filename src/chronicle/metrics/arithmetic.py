@@ -1,5 +1,4 @@
-"""Equations between metrics that hold in every row, up to the rounding of the logged numbers: shares that sum
-to one, and parts that sum to a total."""
+"""Equations between metrics that hold in every row but for rounding: shares of one, and parts of a total."""
 
 from __future__ import annotations
 
@@ -126,8 +125,7 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
 
 
 def _are_equal(sums: Floats, terms: Floats, weights: Floats) -> bool:
-    """Whether the weighted sum is the total in every row, up to a rounding that is small compared with the
-    spread of the total."""
+    """Whether the weighted sum is the total in every row, but for a rounding far below the total's spread."""
     off = np.abs(sums - terms @ weights)
     if (off <= _SINGLE_ROUNDING * (np.abs(sums) + np.abs(terms) @ weights)).all():
         return True

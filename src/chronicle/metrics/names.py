@@ -13,8 +13,7 @@ from chronicle.model import Role
 _compiled = cache(re.compile)  # when a name first gets to it: all take longer than reading a short log
 _SPELLED = re.compile("|".join(aliases.SPELLED))
 _A_NUMBER, _LONG_NUMBER = re.compile(r"\b\d+\b"), re.compile(r"\d\d+")
-# A new word begins at "Norm" of "gradNorm", at "LR" of "currentLR" and at "Policy" of "MLPPolicy", not at the
-# end of "TFLOPs" or of "mAP".
+# A new word begins at "Norm" of "gradNorm", "LR" of "currentLR" and "Policy" of "MLPPolicy", not in "TFLOPs".
 _HUMP = re.compile(
     r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z]{2})(?=[A-Z]{2,}(?![A-Za-z]))|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})"
 )
@@ -97,8 +96,7 @@ def is_cost(name: str) -> bool:
 
 
 def is_of_training(error: str, errors: Collection[str]) -> bool:
-    """Whether an error is one of the training: by its words, or because another one of the ``errors`` has its
-    name and a word of an evaluation."""
+    """Whether an error is one of the training: by its words, or as another one is that of an evaluation."""
     words = {*plain(error).split()}
     held_out = ({*plain(name).split()} - aliases.OF_EVALUATION for name in errors if name != error)
     return not words.isdisjoint(aliases.OF_TRAINING | {"cost"}) or words in held_out

@@ -306,8 +306,7 @@ def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
 
 
 def _no_data_sets(series: Log, roles: Roles) -> list[str]:
-    """The losses that no known word calls those of data sets, if the whole is no mean of them, but above or
-    below all of them now and then."""
+    """The losses that no known word calls those of data sets, if the whole is often above or below all."""
     of_sets = _named(roles, Role.DATASET_LOSS)
     unknown = [name for name in of_sets if not aliases.CORPORA & set(words_of(plain(name)))]
     for whole in (series[name] for name in _named(roles, Role.LOSS)):
@@ -395,9 +394,8 @@ def _held_out_unnamed(series: Log, roles: Roles) -> dict[str, Role]:
 
 
 def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
-    """What a level tells of names that may mean several things. `train` beside a loss that it goes along is
-    that loss measured again, and so `val` is that of the validation. A loss with the values of an opponent's
-    part is that part."""
+    """What a level tells of names. `train` beside a loss that it goes along is that loss measured again, and
+    so `val` is that of the validation. A loss with the values of an opponent's part is that part."""
     by_level: dict[str, Role] = {}
     losses = _named(roles, Role.LOSS)
     bare = [name for name in _named(roles, Role.OTHER) if plain(name) in ("train", "training")]

@@ -73,8 +73,7 @@ class Reading:
 def read(path: str | Path, *, aliases: Aliases = ()) -> list[Attempt]:
     """All attempts of the run at ``path``: a log file, or a folder with all that is below it. ``aliases`` are
     (regular expression of a metric's name, role), which win over the alias table. Raises LogError where there
-    are logs and none could be read (the first problem), NothingToRead where there is none with a number in
-    it."""
+    are logs and none could be read (the first problem), NothingToRead where none holds a number."""
     reading = read_all(path, aliases=aliases)
     if not reading.attempts:
         nothing = f"{path}: no log with a number in it. {what_to_do(local(path))}"
@@ -163,8 +162,7 @@ def _whole_store(file: Path, *_version: int) -> list[Attempt]:
 
 
 def what_to_do(path: Path, files: Iterable[Path] | None = None) -> str:
-    """What to do where nothing at a path is a log: look at the texts among the ``files`` there (None: they
-    are sought), or name a log."""
+    """What to do where nothing is a log: look at the texts in ``files`` (None: sought), or name a log."""
     if path.name == _AIM or os.path.isdir(path / _AIM):
         return _LACKS_AIM
     files = [] if path.is_file() else find.files_below(path) if files is None else files

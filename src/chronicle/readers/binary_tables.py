@@ -2,8 +2,7 @@
 
 Parquet holds logged values, wide or long, of one run or several: a null means "not measured in this row", a
 NaN is data. A column counts steps, and one is a known metric. NumPy's files hold one array, named by its file
-(`loss.npy`), or several under names (`log.npz`), among them the evaluations of stable-baselines3. Python
-objects in them are never opened.
+(`loss.npy`), or several (`log.npz`), as of stable-baselines3. Python objects in them are never opened.
 """
 
 from __future__ import annotations

@@ -135,8 +135,7 @@ def _entry_points() -> Sequence[Any]:
 
 
 def by_rank(head: Head) -> list[list[Reader]]:
-    """The readers of which a file may be, in the order in which they are asked: by FALLBACK, those of one
-    number together. Raises OSError."""
+    """The readers of which a file may be, in order: those of one FALLBACK together. Raises OSError."""
     if is_notebook(head):  # whose cells quote logs
         return [[_NOTEBOOK, *plugins()[0]]]
     own = _of_kind(head.kind, format_of(head) if head.is_text else "")

@@ -223,9 +223,8 @@ def attempt_of(
     counted: bool = True,
 ) -> Attempt:
     """An attempt from the columns of a table, metrics in their order (roles are given later), at the steps
-    that `chronicle.readers.step_axis` tells, or where these are not ``counted`` at the rows. Columns of text
-    give the clock where they hold ISO 8601 times, a fact where they hold one text throughout. Raises BadLog
-    where no column holds a number."""
+    that `chronicle.readers.step_axis` tells, or where these are not ``counted`` at the rows. Columns of ISO
+    8601 times give the clock, those of one text a fact. Raises BadLog where no column holds a number."""
     numbers = {name: c for name, c in columns.items() if not c.is_text and len(c.rows)}
     texts = {name: c for name, c in columns.items() if c.is_text}
     axis = step_axis.axis_of(numbers) if counted else step_axis.Axis("", "row")

@@ -42,8 +42,7 @@ _BLANKS = [spell(word) for word in BLANK for spell in (str.lower, str.upper, str
 
 
 class Table:
-    """The columns of a file of cells, and what could not be used. ``names`` are those where it has no
-    header."""
+    """The columns of a file of cells, called ``names`` if it has no header, and what could not be used."""
 
     FRESH = ("path", "truncated", "comments", "_begin", "_given", "_part_bytes")
 
@@ -171,8 +170,7 @@ class Table:
             return [""] * len(self.names), f"cannot be read ({err})"
 
     def _is_cut(self, line: str, row: list[str]) -> bool:
-        """Whether a last line without an end may have lost some of its last cell. The cells before it are
-        whole."""
+        """Whether a last line without an end may have lost some of its last cell; those before are whole."""
         above = [line.rpartition(self.delimiter)[2].strip('"') for line in self._last]
         return not line.endswith('"') and not looks_whole(row[len(self.names) - 1], above)
 

@@ -71,8 +71,7 @@ Wanted = Callable[[Path], bool]
 
 def claims(path: Path) -> list[Reader]:
     """The readers that recognise the file: a FALLBACK is asked only where no other does. They are asked once
-    for a file that stays as it is. Raises Defect where one of them failed, and OSError where it cannot be
-    read."""
+    for a file that stays as it is. Raises Defect where one of them failed, and OSError."""
     return list(_claims(path, *version_of(path)))
 
 
@@ -149,8 +148,7 @@ def is_text(path: Path) -> bool:
 
 
 def files_below(path: Path) -> Iterator[Path]:
-    """The files of a folder and of those in it, in order, logs or not; for a file, and for a folder that
-    cannot be listed, itself."""
+    """The files below a folder in order, logs or not; itself for a file or what cannot be listed."""
     return iter([path]) if path.is_file() else scan(path, os.path.isfile).all_logs()
 
 

@@ -260,8 +260,7 @@ def _numbered(value: Any) -> dict[int, Any]:
 
 
 def rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any]) -> list[Row]:
-    """The rows of an object of lists of numbers, or of rows by step; [] where it is none. Steps may be told
-    ``above``."""
+    """The rows of an object of lists of numbers (steps may be told ``above``), or of rows by step; or []."""
     by_step = _numbered(value)
     if len(by_step) >= MIN_JUDGED_ROWS and all(isinstance(row, dict) for row in by_step.values()):
         what = _NUMBERED.fullmatch(next(iter(value)))["what"] or "step"  # type: ignore[index]

@@ -201,8 +201,7 @@ _LINE_END, _BRACE = b"\n{"
 
 
 def _objects(block: bytes) -> Sequence[Any]:
-    """The objects of a block in which each line is one, parsed as one list, which takes two thirds of the
-    time; none for any other block."""
+    """The objects of a block of nothing else, parsed as one list in two thirds of the time; else none."""
     if not block.startswith(b"{") or not block.endswith(b"}\n") or b"\r" in block:
         return ()
     characters = np.frombuffer(block, np.uint8)  # to count two of them in bytes takes three times as long

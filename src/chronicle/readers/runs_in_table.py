@@ -212,8 +212,7 @@ def _names_items(name: str, column: Column, n_rows: int) -> bool:
 def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
     """Columns by run, in the order in which the runs first come; one run called "" where none is named. Runs
     are told apart by a column of ids or names, by columns of settings, by what a W&B export puts before its
-    metrics, or by columns that only the file's name calls losses. A column of metrics beside one of values is
-    a long table."""
+    metrics, or by columns that only the file's name calls losses. Metrics beside values make a long table."""
     by_key = {column_key(name): name for name in columns}
     keys = [by_key[key] for key in dict.fromkeys((*ID_NAMES, *RUN_NAMES)) if key in by_key]
     keys = [name for name in keys if _names_runs(columns[name])]

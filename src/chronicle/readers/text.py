@@ -53,8 +53,7 @@ class Head:
 
     @classmethod
     def of(cls, path: Path, *version: int) -> Head:
-        """Of the file at ``path``, which is not read again while its ``version`` is the same. Raises
-        OSError."""
+        """Of the file at ``path``, not read again while its ``version`` is the same. Raises OSError."""
         return _head(path, *(version or version_of(path)))
 
     def opened(self) -> TextIO:

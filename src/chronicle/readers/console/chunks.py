@@ -10,8 +10,7 @@ is redrawn after ``\r`` becomes one line for each drawing; line numbers stay tho
     Prefix(text='iteration 50/ 900 |', who='default3', time=1743400447.0)
 
 A clock without a time zone is taken for UTC, and in 10/11/2025 the month comes first. Syslog and glog write
-no year: such a time lies in a placeholder year, and `chronicle.metrics.aliases` moves it next to a known
-time.
+no year: such a time lies in a placeholder year, until `aliases.in_year_of` moves it next to a known one.
 """
 
 from __future__ import annotations
@@ -127,9 +126,8 @@ def _utf8_blocks(source: Source, size: int) -> Iterator[bytes]:
 
 
 def plain(data: bytes) -> bytes:
-    """The text without colours, with plain bars at the sides of boxes. Every line ends with ``\\n`` or a lone
-    ``\\r``, and so does a record of a program that writes no line ends. A line that was torn by zeros is
-    empty."""
+    """The text without what is meant for terminals. Every line ends with ``\\n`` or a lone ``\\r``, as does
+    a record of a program that writes no line ends. A line that was torn by zeros is empty."""
     if b"\0\0" in data:
         data = _LINE.sub(lambda line: b"" if is_torn(line[0]) else line[0].strip(b"\0"), data)
     for literals, pattern, new in _OF_TERMINALS:
@@ -304,8 +302,7 @@ def words_start(line: str) -> tuple[str, int]:
     """Who printed a line ("" unknown), and where its words begin."""
     who, at = "", 0
     for _ in range(_MOST_PREFIXES):
-        match = _PREFIX.match(line, at)
-        if match is None or match.end() == at:
+        if (match := _PREFIX.match(line, at)) is None:
             break
         who, at = who or (match[match.lastindex] if match.lastindex else ""), match.end()
     return who, at

@@ -41,8 +41,7 @@ class Plan:
     batch in it. ``outer`` names what counts the restarts of the counter in the same lines, as epochs do.
     ``stages``: counters of another stage of the training. ``beside``: those that stand beside what is judged,
     so that a heading (`Step 2: Training`) need not count. If no name counts, rows are counted (``by_row``),
-    or ``row_counter`` names what only grows (LABEL: the number in front of a line); ``of_items``: each row
-    is the result of a trial."""
+    or ``row_counter`` names what only grows (LABEL: a number in front); ``of_items``: rows are of trials."""
 
     is_log: bool = False
     counters: frozenset[str] = frozenset()
@@ -212,9 +211,8 @@ class Course:
         return self.last, known
 
     def _is_setting(self, record: Record, pair: Pair) -> bool:
-        """Whether nothing has counted yet, and a count stands behind other whole numbers, as a size does: the
-        batch of `Images: 5000, Batch: 8`; or no step has counted, and it stands before other words, as that
-        of a stage of the whole program."""
+        """Whether nothing has counted yet, and a count stands behind other whole numbers, as a size does
+        (`Images: 5000, Batch: 8`); or no step has, and it stands before other words, as that of a stage."""
         if record.epoch or record.is_block:
             return False
         if record.shape[0] == pair.name:

@@ -40,9 +40,8 @@ def short_number(cell: str) -> float | None:
 
 @dataclass(frozen=True)
 class LineFormat:
-    """How the lines of one trainer are written, and their reader. The groups of ``record`` are ``step`` and
-    ``rest``, in which ``pair`` finds names, numbers and units; it may have the groups ``total`` (number of
-    steps) and ``evaluation``."""
+    """How the lines of one trainer are written, and their reader. ``record`` has the groups ``step`` and
+    ``rest``, in which ``pair`` finds names, numbers and units, and perhaps ``total`` and ``evaluation``."""
 
     NAME: str
     MARKS: tuple[bytes, ...]

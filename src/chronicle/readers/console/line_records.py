@@ -9,8 +9,7 @@
 
 Most lines are read by a learned pattern (`line_shapes`), the others by the full parser. Beside its numbers a
 line may tell an event: an evaluation ("val loss: ..."), a checkpoint that is saved or loaded, a launch
-("Training started 2024-..."), a resume ("Resuming training from step 500"), or one of several trainings
-("Fold 3 of 5").
+("Training started 2024-..."), a resume ("Resuming from step 500"), or one of several trainings ("Fold 3").
 """
 
 from __future__ import annotations

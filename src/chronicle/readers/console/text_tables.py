@@ -3,8 +3,7 @@
 epoch  train_loss  valid_loss  time        |           |    loss  ||    acc  |
 0      1.2005      1.1001      00:32       |     12/40 |  0.6931  ||  0.503  |
 
-`listed_settings` reads those of two columns, names and values, with which many logs begin, and `settings` the
-arguments of a program in a line.
+`listed_settings` reads the names and values with which many logs begin, `settings` the arguments in a line.
 """
 
 from __future__ import annotations

@@ -37,8 +37,7 @@ _HIGH_BYTES = ~np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
 
 
 class Gap(NamedTuple):
-    """Bytes that are not a record: where they begin, and whether all are zeros, as in a file that was
-    allocated and not written."""
+    """Where bytes that are no record begin, and whether all are zeros, as where nothing was written."""
 
     begin: int
     is_zero: bool

@@ -118,8 +118,7 @@ class PointLog:
             times.append(time_s)
 
     def attempt(self, path: Path, name: str, faults: Iterable[Fault], truncated: bool) -> Attempt:
-        """The run as an attempt; its axis is "row" if all points of every metric have one step. Raises BadLog
-        if there is no point."""
+        """The run; its axis is "row" if each metric has one step only. Raises BadLog without a point."""
         logged = {metric: points for metric, points in self.metrics.items() if points[0]}
         if not logged:
             raise BadLog(str(path), NOTHING)
