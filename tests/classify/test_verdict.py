@@ -209,6 +209,18 @@ def test_a_step_up_where_a_setting_changed_was_planned() -> None:
     assert (judged.verdict, classify({"loss": loss}).verdict) == ("good", "worrying")
 
 
+@pytest.mark.parametrize(("before", "verdict"), [(0.0, "good"), (0.1, "worrying")])
+def test_a_step_up_where_a_part_of_the_loss_is_switched_on_was_planned(before: float, verdict: str) -> None:
+    noise = np.exp(0.01 * np.random.default_rng(3).standard_normal(800))
+    t, late = np.arange(800), np.arange(800) >= 400
+    loss, part = 3 * (1 + t / 20) ** -0.2 * np.where(late, 1.3, 1.0) * noise, np.where(late, 0.2, before)
+    judged = classify({"loss": loss, "loss_adv": part * noise})
+    assert judged.verdict == verdict
+    shifts = [f for f in judged.findings if f.pattern == "level-shift" and f.metric == "loss"]
+    why = {f.evidence.get("explained_by") for f in shifts}
+    assert why == {None if before else "loss_adv was switched on"}
+
+
 @pytest.mark.parametrize(("floor", "verdict"), [(0.05, "good"), (0.3, "worrying")])
 def test_a_slow_spike_of_a_loss_that_is_learned_worries_nobody(floor: float, verdict: str) -> None:
     """It stays below a twentieth of the first value, or it does not."""

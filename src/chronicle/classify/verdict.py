@@ -247,9 +247,8 @@ def explanation(view: View, finding: Finding) -> str:
     later = [v[np.isfinite(v)] for v in (s.values[s.steps >= finding.start_step] for s in risen)]
     if finding.pattern in RISES and any(v.max(initial=0.0) <= SINGLE * f for v in later for f in firsts):
         return "the loss stayed below what 32 bits can tell from nothing beside its first value"
-    settings = (name for a in attempts if finding.pattern in BUMPS for name in changed_settings(a, finding))
-    if setting := next(settings, ""):
-        return f"{setting} was set anew"
+    if planned := next((why for a in attempts for why in _planned(a, finding)), ""):
+        return planned
     passes = finding.pattern in (FAST, SLOW) and finding.end_step is not None
     again = passes and schedule.at_restart(view, finding, np.inf)
     return "the schedule of the learning rate started again there" if again else ""
@@ -278,14 +277,20 @@ def has_idle_rate(rate: Series, since: int, share: float) -> bool:
     return len(late) > 0 and bool(late.max() <= share * values.max()) and can_resolve(values, share)
 
 
-def changed_settings(attempt: AttemptView, finding: Finding) -> Iterator[str]:
-    """Settings, such as a sequence length, that change where a rise begins and rarely anywhere else."""
-    for series in attempt.by_role(Role.OTHER):
+def _planned(attempt: AttemptView, finding: Finding) -> Iterator[str]:
+    """What was changed on purpose where a rise begins: a part of the loss that is zero in every sample before
+    it and in none after it; or a setting, such as a sequence length, that changes there and rarely anywhere
+    else."""
+    for series in attempt.by_role(*LOSSES, Role.PART_LOSS) if finding.pattern == SHIFT else ():
+        off, begins = series.values == 0, int(np.searchsorted(series.steps, finding.start_step))
+        if 1 < begins < len(off) and off[:begins].all() and not off[begins:].any():
+            yield f"{series.metric} was switched on"
+    for series in attempt.by_role(Role.OTHER) if finding.pattern in BUMPS else ():
         edges = np.flatnonzero(np.diff(series.values)) + 1
-        off = np.abs(edges - np.searchsorted(series.steps, finding.start_step))
+        away = np.abs(edges - np.searchsorted(series.steps, finding.start_step))
         rare = len(edges) <= min(SETTING_SAMPLES, len(series) / (20 * SETTING_SAMPLES))
-        if rare and np.any(off <= SETTING_SAMPLES):
-            yield series.metric
+        if rare and np.any(away <= SETTING_SAMPLES):
+            yield f"{series.metric} was set anew"
 
 
 def _lasts(view: View, finding: Finding, share: float) -> bool:
