@@ -125,10 +125,9 @@ TOTALS = word_set("""
     multi metrics history curve curves
 """)
 PREFERENCES = word_set("chosen rejected margin margins")  # which is what rewards are made of then
+OF_PPO = word_set("policy pg surrogate entropy value vf")  # no policy is judged by one of these alone
 # Words of the losses that an agent is trained with; where there are no others, a bare score is its objective.
-OF_AGENTS = word_set(
-    "actor act policy p pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
-)
+OF_AGENTS = OF_PPO | word_set("actor act p pi critic cri v td qf qf1 qf2 q1 q2 alpha bellman")
 OF_DETECTORS = word_set("box bbox obj cls dfl giou")  # parts of a loss, which some print without the word
 # Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
 COMPONENTS = DISTANCES | STEERING | GENERATORS | OPPONENTS | OF_DETECTORS | (OF_AGENTS - {"v"})
@@ -142,7 +141,6 @@ COMPONENTS |= word_set("""
     vlb q0 q3 q4 vicreg scaled encoder decoder kobj prior
 """)
 OF_AUTOENCODERS = word_set("rec recon reconstruction"), word_set("kl kld")  # one of each: parts of its loss
-OF_PPO = word_set("policy pg surrogate entropy value vf")  # no policy is judged by one of these alone
 # A reward as the policy gets it, and the name of what the task gave for the same answer.
 SCORES_OF_TASKS = (("rewards", "score"), ("rewards", "raw reward"), ("rlhf reward", "scores"))
 BARE_SCORES = frozenset(("score", "scores", "episode score"))

@@ -356,9 +356,8 @@ def _read_trackio(path: Path) -> list[Attempt]:
                 continue
             row = {**dict(flat(cells)), "_step": step, "_timestamp": str(timestamp)}
             rows[run_id, run_name].append(row)
-        configs = {
-            (i, n): json_or_none(c) for i, n, c in store.rows("configs", ("run_id", "run_name", "config"))
-        }
+        kept = store.rows("configs", ("run_id", "run_name", "config"))
+        configs = {(run_id, name): json_or_none(config) for run_id, name, config in kept}
         alerts = _trackio_alerts(path, store)
         attempts = []
         for key, name in distinct_names(rows).items():
