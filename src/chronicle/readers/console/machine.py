@@ -53,17 +53,6 @@ ROWS = tuple(
     for row in _TABLE["rows"]
 )
 
-_SIGNALS = {
-    "1": "SIGHUP", "2": "SIGINT", "4": "SIGILL", "6": "SIGABRT", "7": "SIGBUS", "8": "SIGFPE",
-    "9": "SIGKILL", "10": "SIGUSR1", "11": "SIGSEGV", "12": "SIGUSR2", "15": "SIGTERM",
-}  # fmt: skip
-_SPELLED = {
-    "segmentation fault": "SIGSEGV", "bus error": "SIGBUS", "killed": "SIGKILL", "terminated": "SIGTERM",
-    "aborted": "SIGABRT", "floating point exception": "SIGFPE", "illegal instruction": "SIGILL",
-}  # fmt: skip
-_REASONS = {"time limit": "time-limit", "node failure": "node", "preemption": "preemption"}
-_REASONS |= {"job requeue": "preemption", "job requeued": "preemption"}
-
 # Hardly any line holds one of these; `in` is some ten times as fast as an alternation.
 _EVERY = {word for row in ROWS for word in row.words}
 WORDS = tuple(word for word in _EVERY if not any(other in word for other in _EVERY - {word}))
@@ -99,14 +88,13 @@ def _fault(row: Row, match: re.Match[str], line: str) -> Fault:
     kind, words = row.kind, {"name": "a process", **groups}
     if kind == "cancelled":
         reason = groups.get("reason", "").strip().lower()
-        kind, words["reason"] = _REASONS.get(reason, kind), f": {reason}" if reason else ""
+        kind, words["reason"] = _TABLE["reasons"].get(reason, kind), f": {reason}" if reason else ""
     if kind == "xid" and "number" in groups:
         words["meaning"] = XIDS.get(int(groups["number"][:6]), "meaning not known")
     if kind == "signal":
-        name = groups.get("signal", "")
-        words["signal"] = _SPELLED.get(name.lower(), name.upper())
-        if number := groups.get("number"):
-            words["signal"] = _SIGNALS.get(number, f"signal {number}")
+        name, number = groups.get("signal", ""), groups.get("number")
+        otherwise = f"signal {number}" if number else name.upper()
+        words["signal"] = _TABLE["signals"].get(number or name.lower(), otherwise)
     words["line"] = quoted(line)
     what = row.what.format(**words)
     process = _HOST_OF_PROCESS.search(line[:LONGEST])
