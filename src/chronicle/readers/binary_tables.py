@@ -33,9 +33,9 @@ from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import names_a_loss, plain, role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import runs_in_table
+from chronicle.readers.columns import columns_of
 from chronicle.readers.csv_tables import names_of
 from chronicle.readers.json_documents import MIN_CELLS, rows_of_columns
-from chronicle.readers.json_lines import columns_of
 from chronicle.readers.step_axis import Column, column_key, counted_by, counts_steps
 from chronicle.readers.text import Head, clean, unpack
 from chronicle.readers.trackers.offline import is_trackio

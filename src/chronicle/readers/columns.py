@@ -5,6 +5,7 @@ blank cell (also NA, null, None) is "not measured in this row"; a NaN, however i
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
@@ -208,6 +209,17 @@ class Builder:
         rows, values = self._joined()
         self._parts = [(rows, values)] if len(values) else []  # an empty one would make whole numbers decimal
         return vars(self)
+
+
+def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
+    """Columns from flat rows, in the order of their first cells; text among numbers is left out."""
+    builders: dict[str, Builder] = defaultdict(lambda: Builder(whole=True))
+    n_rows = 0
+    for n_rows, row in enumerate(rows, 1):
+        for name, value in row.items():
+            builders[name].put(n_rows - 1, value)
+    every = np.arange(n_rows)
+    return {name: builder.finished(every) for name, builder in builders.items()}
 
 
 @any_numbers

@@ -33,9 +33,9 @@ from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.names import A_LOSS, plain, role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import json_lines
-from chronicle.readers.columns import WRAPPED, attempt_of, number
+from chronicle.readers.columns import WRAPPED, attempt_of, columns_of, number
 from chronicle.readers.hyperparameters import config_facts, leaves, named_facts
-from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
+from chronicle.readers.json_lines import MOVING, Row, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, names_an_evaluation, runs_of
 from chronicle.readers.step_axis import counted_by, counts_steps, is_counter
 from chronicle.readers.text import Head, clean, json_or_none

@@ -5,8 +5,7 @@ facts. Numbers in strings (fairseq) are numbers, null is not measured. All reade
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, compress, islice, repeat
@@ -22,7 +21,7 @@ from chronicle.metrics.names import LOSSES, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Fault, Place, Role, Steps
-from chronicle.readers.columns import Builder, text_of
+from chronicle.readers.columns import Builder, columns_of, text_of
 from chronicle.readers.hyperparameters import below_config, named_facts
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, may_change_settings, runs_of
@@ -304,17 +303,6 @@ def is_counted(name: str) -> bool:
 def flat(record: Row) -> Iterator[tuple[str, float | int | str]]:
     """(name, number or text) of a nested object, names joined with "/"; null is left out."""
     return ((name, value) for name, value in cells_of(record) if value is not None)
-
-
-def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
-    """Columns from flat rows, in the order of their first cells; text among numbers is left out."""
-    builders: dict[str, Builder] = defaultdict(lambda: Builder(whole=True))
-    n_rows = 0
-    for n_rows, row in enumerate(rows, 1):
-        for name, value in row.items():
-            builders[name].put(n_rows - 1, value)
-    every = np.arange(n_rows)
-    return {name: builder.finished(every) for name, builder in builders.items()}
 
 
 def whole_entries(text: str, at: int = 0) -> Iterator[Any]:

@@ -67,7 +67,9 @@ def read(path: Path) -> list[Attempt]:
     run, so_far, read = "", list[Attempt](), list[tuple[str, Attempt]]()
     for cell, attempts in _trainings(Head.of(path)):
         judged = [replace(attempt, series=assign(attempt.series)) for attempt in attempts]
-        if not _show_again(so_far, judged):
+        before = {name for attempt in so_far for name in attempt.series}
+        copies = stitch((*so_far, *judged)).copies  # such as those of a history that is shown again
+        if all(before.isdisjoint(copy.series) for copy in copies):
             run, so_far = (run, so_far) if goes_on(so_far, judged) else (f"cell {cell}", [])
             so_far += judged
             read += [(run, replace(attempt, sources=(str(path),))) for attempt in attempts]
@@ -75,12 +77,6 @@ def read(path: Path) -> list[Attempt]:
         raise BadLog(str(path), lacks(path))
     several = len({run for run, _ in read}) > 1
     return [replace(a, facts={**a.facts, "run": run}) if several else a for run, a in read]
-
-
-def _show_again(before: Sequence[Attempt], after: Sequence[Attempt]) -> bool:
-    """Whether the later attempts hold the same values as the earlier ones, such as those of a history."""
-    names = {name for attempt in before for name in attempt.series}
-    return any(not names.isdisjoint(copy.series) for copy in stitch((*before, *after)).copies)
 
 
 def _trainings(head: Head) -> Iterator[tuple[int, list[Attempt]]]:

@@ -26,7 +26,7 @@ from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import LOSSES, are_sizes, names_a_loss, plain, role_of, says_nothing
 from chronicle.metrics.values import distinct_names
 from chronicle.model import Attempt, Role, Steps
-from chronicle.readers.columns import attempt_of
+from chronicle.readers.columns import attempt_of, columns_of
 from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter, names_one_of
 from chronicle.readers.text import clean
 
@@ -212,7 +212,8 @@ def _names_items(name: str, column: Column, n_rows: int) -> bool:
 def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
     """Columns by run, in the order in which the runs first come; one run called "" where none is named. Runs
     are told apart by a column of ids or names, by columns of settings, by what a W&B export puts before its
-    metrics, or by columns that only the file's name calls losses. Metrics beside values make a long table."""
+    metrics, or by columns that only the file's name calls losses. Metrics beside values make a long table,
+    and one result of each of several runs a single table."""
     by_key = {column_key(name): name for name in columns}
     keys = [by_key[key] for key in dict.fromkeys((*ID_NAMES, *RUN_NAMES)) if key in by_key]
     keys = [name for name in keys if _names_runs(columns[name])]
@@ -226,7 +227,13 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
         runs = {run: _widened(of_run, metrics, value) for run, of_run in runs.items()}
     elif list(runs) == [""]:
         return by_file(path, dict(columns))
-    return {"": _results(runs)} if _hold_results(runs) else runs
+    n_rows = sum(max((len(c.rows) for c in of_run.values()), default=0) for of_run in runs.values())
+    cells = (c.values.tolist() for of_run in runs.values() for c in of_run.values())
+    is_short = len(runs) >= FEWEST_ITEMS and 0 < n_rows <= LARGEST_GRID
+    if not is_short or any(len(set(own)) != 1 for own in cells):
+        return runs
+    results = ({n: c.values.tolist()[0] for n, c in of_run.items()} for of_run in runs.values())
+    return {"": columns_of({_OF_RUNS: run, **result} for run, result in zip(runs, results, strict=True))}
 
 
 def _settings_of_runs(columns: Columns) -> Columns:
@@ -255,27 +262,6 @@ def may_change_settings(first: Mapping[str, Any], second: Mapping[str, Any], las
     the same in two rows and another one at the end."""
     texts = (name for name, cell in first.items() if isinstance(cell, str) and second.get(name) == cell)
     return any(last.get(n, first[n]) != first[n] and column_key(n) not in _PLACES for n in texts)
-
-
-def _hold_results(runs: Mapping[str, Columns]) -> bool:
-    """Whether a table holds one result of each of several runs, and no course."""
-    n_rows = sum(max((len(c.rows) for c in of_run.values()), default=0) for of_run in runs.values())
-    if len(runs) < FEWEST_ITEMS or not 0 < n_rows <= LARGEST_GRID:
-        return False
-    return all(len(set(c.values.tolist())) == 1 for of_run in runs.values() for c in of_run.values())
-
-
-def _results(runs: Mapping[str, Columns]) -> dict[str, Column]:
-    """A table with a row for each of the runs."""
-    cells: dict[str, dict[int, Any]] = {_OF_RUNS: dict(enumerate(runs))}
-    for row, of_run in enumerate(runs.values()):
-        for name, column in of_run.items():
-            cells.setdefault(name, {})[row] = column.values[0]
-    texts = {name for name, of in cells.items() if any(isinstance(cell, str) for cell in of.values())}
-    return {
-        name: Column(np.array([*of.values()], object if name in texts else None), np.array([*of]))
-        for name, of in cells.items()
-    }
 
 
 def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:

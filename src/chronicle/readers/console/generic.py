@@ -230,15 +230,12 @@ class LogReader:
         return step, counts
 
     def _row_of(self, record: Record, values: dict[str, float], step: int | None, known: bool) -> int | None:
-        """The row of a record where no name counts; None before the first."""
+        """The row of a record where no name counts, None before the first: a metric that occurs again begins
+        the next one."""
         if self.plan.row_counter == LABEL and (label := record.sources[0].who).isdecimal():
             values[LABEL] = float(label)
-        if known and not record.form.words.are_settings:
-            return self._next_row(values)
-        return step if len(self.log.rows) else None
-
-    def _next_row(self, values: dict[str, float]) -> int:
-        """The row of a record where no name counts: a metric that occurs again begins the next row."""
+        if not known or record.form.words.are_settings:
+            return step if len(self.log.rows) else None
         begins = not self._in_row.keys().isdisjoint(values)
         self._row += begins
         self._in_row = dict.fromkeys((*values, *(() if begins else self._in_row)))

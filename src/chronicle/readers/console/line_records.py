@@ -98,15 +98,10 @@ def _words_of(named: Sequence[Pair], text: str) -> Words:
     if "esum" in text and not is_bar and _RESUMED.match(text):
         event = RESUMED
     trial, is_heading = _trial(named, text)
-    return Words(_evaluation_of(named, text), event or TRIAL * is_heading, trial, _are_settings(named, text))
-
-
-def _are_settings(named: Sequence[Pair], text: str) -> bool:
-    """Whether a line is a dictionary or a `Namespace` of settings, some of them texts, and no measurement."""
-    may_be = text[:1] == "{" or "Namespace(" in text
-    if not may_be or len(_TEXT_AS_VALUE.findall(text)) < _FEWEST_TEXTS:
-        return False
-    return not any(is_result(pair.name) for pair in named)
+    is_object = text[:1] == "{" or "Namespace(" in text
+    are_settings = is_object and len(_TEXT_AS_VALUE.findall(text)) >= _FEWEST_TEXTS
+    are_settings = are_settings and not any(is_result(pair.name) for pair in named)
+    return Words(_evaluation_of(named, text), event or TRIAL * is_heading, trial, are_settings)
 
 
 def _evaluation_of(named: Sequence[Pair], text: str) -> str:
@@ -141,12 +136,6 @@ def _trial(named: Sequence[Pair], text: str) -> tuple[str, bool]:
     is_over = _IS_OVER.search(rest) or any(is_judged(pair.name) for pair in others)
     is_setting = kind != "fold" and _A_SETTING.fullmatch(text)
     return ("", False) if is_over or is_setting else (f"{kind} {number}", True)
-
-
-def is_single_pair(named: Sequence[Pair], text: str) -> bool:
-    """Whether a line is one pair and nothing else, which then is part of a block of such lines."""
-    alone = len(named) == 1 and text.lstrip(_BULLETS).startswith(named[0].name)
-    return alone and not (_CHECKPOINT.match(text) or _RESUMED.match(text) or _trial(named, text)[1])
 
 
 _BULLETS = " \t|>*#•▶:-{'\""
@@ -347,7 +336,8 @@ class Gatherer:
         if table.read(words) is not None or vars(table) != vars(self._table):
             return None
         reading = _reading(named := _named(words), words)
-        if is_single_pair(named, words):
+        is_alone = len(named) == 1 and words.lstrip(_BULLETS).startswith(named[0].name)
+        if is_alone and not (_CHECKPOINT.match(words) or _RESUMED.match(words) or _trial(named, words)[1]):
             reading = reading._replace(form=form_of(reading.form.names, Words(event=_PART)))
         return reading._replace(who=who, start=start, time=time_in(text[:start]))
 
