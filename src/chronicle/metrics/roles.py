@@ -16,6 +16,7 @@ from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.by_values import Log, roles_by_values
 from chronicle.metrics.names import LOSSES, is_of_opponent, plain, role_of, without_numbers, words_of
+from chronicle.metrics.values import gathered
 from chronicle.model import Floats, Role, Series
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
@@ -355,10 +356,7 @@ def _may_be_whole(name: str) -> bool:
 def _wholes(names: Sequence[str]) -> set[str]:
     """The names of which several others have all words and more, an opponent's aside."""
     words = {name: set(plain(name).split()) for name in names}
-    having = dict[str, list[str]]()
-    for name in names:
-        for word in words[name]:
-            having.setdefault(word, []).append(name)
+    having = gathered((word, name) for name in names for word in words[name])
     own = [name for name in names if not is_of_opponent(name)]
     longer = {name: min((having[w] for w in words[name]), key=len, default=[]) for name in own}
     return {n for n, others in longer.items() if sum(words[n] < words[other] for other in others) > 1}

@@ -25,12 +25,17 @@ _PART = re.compile(r"[^\s,\[\]]*(?:\[[\d,\-]+\][^\s,\[\]]*){0,8}")
 _BRACKET = re.compile(r"\[([\d,\-]+)\]")
 
 
+def gathered(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
+    """What stands second in the pairs, by what stands first; both in the order in which they come."""
+    groups = dict[K, list[T]]()
+    for key, item in pairs:
+        groups.setdefault(key, []).append(item)
+    return groups
+
+
 def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     """The items by their keys; both keys and items in the order in which they come."""
-    groups = dict[K, list[T]]()
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return groups
+    return gathered((key(item), item) for item in items)
 
 
 def count(number: float) -> str:

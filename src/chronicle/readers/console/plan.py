@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain, islice, pairwise
+from itertools import islice, pairwise
 from operator import itemgetter
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from chronicle.metrics.aliases import in_english
 from chronicle.metrics.names import LOSSES, are_sizes, is_bound, plain, role_of
 from chronicle.metrics.roles import SCORES
+from chronicle.metrics.values import gathered
 from chronicle.model import Role
 from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import PossibleRecord, may_be_log, sample, with_zeros, words_start
@@ -146,9 +147,7 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
 
 def _are_of_models(records: Sequence[Record]) -> bool:
     """Whether each record tells another number of parameters: it is the result of a model of that size."""
-    by_name = dict[str, list[float]]()
-    for name, value in chain.from_iterable(zip(r.shape, r.values, strict=True) for r in records):
-        by_name.setdefault(name, []).append(value)
+    by_name = gathered(pair for record in records for pair in zip(record.shape, record.values, strict=True))
     enough = max(len(records), FEWEST_ITEMS)
     return any(len(values) == enough and are_sizes(name, values) for name, values in by_name.items())
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.errors import BadLog
-from chronicle.metrics.values import distinct_names
+from chronicle.metrics.values import distinct_names, gathered
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import trackers
 from chronicle.readers.text import Head, Lines, clean
@@ -154,11 +154,8 @@ def _datasets_of(store: Store) -> dict[str, list[tuple[Any, Any]]]:
     """(name, digest) of the data sets that were logged as inputs, by run."""
     columns = ("dataset_uuid", "name", "digest")
     named = {uuid: (name, digest) for uuid, name, digest in store.rows("datasets", columns)}
-    by_run: dict[str, list[tuple[Any, Any]]] = {}
-    for source, run in store.rows("inputs", ("source_id", "destination_id")):
-        if source in named:
-            by_run.setdefault(str(run), []).append(named[source])
-    return by_run
+    inputs = store.rows("inputs", ("source_id", "destination_id"))
+    return gathered((str(run), named[source]) for source, run in inputs if source in named)
 
 
 def listed(datasets: Iterable[tuple[Any, Any]]) -> str:

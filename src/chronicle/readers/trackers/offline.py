@@ -14,7 +14,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +23,7 @@ from types import SimpleNamespace
 from typing import IO, Any
 
 from chronicle.errors import BadLog
-from chronicle.metrics.values import distinct_names, moment
+from chronicle.metrics.values import distinct_names, gathered, moment
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import trackers
 from chronicle.readers.columns import columns_of
@@ -359,10 +359,10 @@ def _read_trackio(path: Path) -> list[Attempt]:
             rows[run_id, run_name].append(row)
         kept = store.rows("configs", ("run_id", "run_name", "config"))
         configs = {(run_id, name): json_or_none(config) for run_id, name, config in kept}
-        alerts = _trackio_alerts(path, store)
+        alerts = gathered(_trackio_alerts(path, store))
         attempts = []
         for key, name in distinct_names(rows).items():
-            faults = [*store.faults, *alerts[key]]
+            faults = [*store.faults, *alerts.get(key, ())]
             if broken[key]:
                 faults.append(Fault(Place(str(path)), "row is no JSON object; skipped", broken[key]))
             # Trackio itself adds `_Username`, `_Created` and the like.
@@ -377,16 +377,14 @@ def _read_trackio(path: Path) -> list[Attempt]:
     return attempts
 
 
-def _trackio_alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
-    """The alerts that trainings sent with `trackio.alert`, by run."""
-    alerts = defaultdict[tuple[Any, Any], list[Fault]](list)
+def _trackio_alerts(path: Path, store: Store) -> Iterator[tuple[tuple[Any, Any], Fault]]:
+    """The alerts that trainings sent with `trackio.alert`, each with its run."""
     columns = ("run_id", "run_name", "timestamp", "level", "title", "text", "step")
     for run_id, run_name, timestamp, level, title, text, step in store.rows("alerts", columns):
         alert = f"alert ({level}): {title}" + (f": {text}" if text else "")
         at_time, at_step = moment(str(timestamp), math.nan), step if isinstance(step, int) else None
         fault = Fault(Place(str(path)), alert[:500], at_time=at_time, kind="alert", at_step=at_step)
-        alerts[run_id, run_name].append(fault)
-    return alerts
+        yield (run_id, run_name), fault
 
 
 # --- golden values of Megatron-LM's functional tests: not of a tracker, but a similar document of metrics ---
