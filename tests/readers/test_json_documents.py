@@ -12,6 +12,7 @@ from tests.logs import attempt_of, points
 
 from chronicle.classify import classify
 from chronicle.errors import BadLog, UnknownFormat
+from chronicle.metrics.roles import shown_metric
 from chronicle.readers import json_documents, read
 from chronicle.readers.text import Head
 from chronicle.timeline import stitch
@@ -411,3 +412,28 @@ def test_steps_above_the_columns_count_for_all_of_the_same_length(tmp_path: Path
         "train/grad_norm": [(10, 1.0), (20, 0.5), (30, 0.5), (40, 0.25)],
         "eval/loss": [(10, 3.5), (20, 3.25), (30, 3.0), (40, 2.875)],
     }
+
+
+RETURNS = [310.5, 298.25, 305.0, 312.75, 301.5, 299.0, 308.25, 304.75]
+EPISODES = [{"episode": n, "return": value, "length": 500} for n, value in enumerate(RETURNS, 1)]
+
+
+@pytest.mark.parametrize(
+    ("content", "axis"),
+    [
+        ({"model": "runs/walker/best_model.zip", "seed": 7, "episodes": EPISODES}, "item"),
+        ({"checkpoint_path": "walker.pt", "courses": {"hill": {"results": EPISODES}}}, "item"),
+        ({"eval_rewards": RETURNS, "eval_mean_reward": 305.0, "train_seconds": 12.5}, "item"),
+        ({"model": "PPO", "seed": 7, "episodes": EPISODES}, "step"),  # the name of no file
+        ({"model": "runs/walker/best_model.zip", "learning_rate": 1e-3, "episodes": EPISODES}, "step"),
+        ({"eval_rewards": RETURNS, "eval_mean_reward": 312.75}, "row"),  # of the last evaluation
+        ({"episode_rewards": RETURNS, "mean_reward": 305.0}, "row"),  # what a training came to
+    ],
+    ids=lambda content: "-".join(content) if isinstance(content, dict) else content,
+)
+def test_episodes_of_one_evaluation_are_no_course(content: Any, axis: str, tmp_path: Path) -> None:
+    """A document that names a saved model and nothing of a training, or the mean of what was evaluated."""
+    (attempt,) = read(document(tmp_path, content))
+    assert attempt.axis == axis
+    judged = shown_metric(stitch([attempt]).series.values())
+    assert (judged is None) is (axis == "item")

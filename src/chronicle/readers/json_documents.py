@@ -22,7 +22,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
@@ -30,11 +30,11 @@ from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.names import A_LOSS, plain, role_of
+from chronicle.metrics.names import A_LOSS, names_a_loss, plain, role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import json_lines
 from chronicle.readers.columns import WRAPPED, attempt_of, columns_of, number
-from chronicle.readers.hyperparameters import config_facts, leaves, named_facts
+from chronicle.readers.hyperparameters import MAX_ENTRIES, config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, names_an_evaluation, runs_of
 from chronicle.readers.step_axis import counted_by, counts_steps, is_counter
@@ -52,6 +52,12 @@ _NAMES = ("name", "run", "run_name", "label", "model", "method", "algorithm", "c
 MOST_PYTHON_BYTES = 1 << 24
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _IN_PYTHON = re.compile(r"\{\s*'[^'\n]{1,60}':\s*[\[{]")
+_MODEL = re.compile(
+    r"(?i)(?:best_|saved_)?(?:model|checkpoint|ckpt|policy|agent|weights)(?:_(?:path|file|dir))?"
+)
+_SAVED = re.compile(r"(?i)\w\.(?:zip|pth?|ckpt|safetensors|pkl|h5|keras|onnx|tar|bin)$")  # a file of weights
+_OF_LEARNING = OF_TRAINING | {"timesteps", "epoch", "epochs", "lr", "learning", "iteration", "iterations"}
+_ROUNDED = 0.005  # of a mean, that is told with two decimals or more
 _NAN, _INF = re.compile(r"\bnan\b"), re.compile(r"\binf\b")
 
 
@@ -106,8 +112,34 @@ def read(path: Path) -> list[Attempt]:
     rows = _rows(tables) or _named_by_file(document, path)
     logged = {f"{table.path}/{name}".lstrip("/") for table in tables for name in table.rows[0]}
     leaves_of = leaves("", document, "/") if isinstance(document, dict) else ()
-    facts = named_facts(fact for fact in leaves_of if fact[0] not in logged and not _OF_TABLE.search(fact[0]))
-    return attempts_of(path, len(rows), columns_of(rows), facts=facts, faults=faults)
+    others = (fact for fact in leaves_of if fact[0] not in logged and not _OF_TABLE.search(fact[0]))
+    told = dict(islice(others, MAX_ENTRIES))
+    facts, columns = named_facts(told.items()), columns_of(rows)
+    if not _is_evaluation(rows, told):
+        return attempts_of(path, len(rows), columns, facts=facts, faults=faults)
+    facts["rows"] = "episodes of an evaluation, no steps"
+    episodes = attempts_of(path, len(rows), columns, counted=False, facts=facts, faults=faults)
+    return [replace(attempt, axis="item") for attempt in episodes]
+
+
+def _is_evaluation(rows: Sequence[Row], facts: Mapping[str, Any]) -> bool:
+    """Whether rows without a loss are episodes of one evaluation: the document names the file of a saved
+    model and nothing of a training, or they hold what was evaluated, uncounted, and it tells the mean."""
+    names = {*chain.from_iterable(rows)}
+    if any(map(names_a_loss, names)):
+        return False
+    saved = (_MODEL.fullmatch(name) and _SAVED.search(str(fact)) for name, fact in facts.items())
+    words = {word for name in (*names, *facts) for word in plain(name).split()}
+    if any(saved) and words.isdisjoint(_OF_LEARNING):
+        return True
+    if not all(map(names_an_evaluation, names)) or any(map(_counted, names)):
+        return False
+    means = [
+        fact for name, fact in facts.items() if isinstance(fact, float) and "mean" in plain(name).split()
+    ]
+    columns = ([row[name] for row in rows if isinstance(row.get(name), int | float)] for name in names)
+    own = [sum(cells) / len(cells) for cells in columns if cells]
+    return any(abs(mean - fact) <= _ROUNDED * max(abs(fact), 1.0) for fact in means for mean in own)
 
 
 def _rows(tables: list[Table]) -> list[Row]:
