@@ -283,3 +283,16 @@ def test_a_loss_that_turns_up_early_with_its_held_out_loss_has_diverged(
         level * np.exp(s * np.random.default_rng(5).standard_normal(120)) for s in (0.03, 0.005)
     )
     assert ("divergence-no-spike" in shown_by(train_loss=train, val_loss=held_out, **parts)) == up
+
+
+@pytest.mark.parametrize("end, lost", [(-3e9, True), (-2e4, False), (0.01, False)])
+def test_a_loss_that_runs_away_below_zero_has_diverged(end: float, lost: bool) -> None:
+    """A part has no lower bound, and the sum that is trained stands for nothing else any more."""
+    t = np.linspace(0, 1, 400)
+    loss = 2.0 * np.exp(-60 * t) + np.sign(end) * (np.abs(end) ** t - 1) * (t > 0.05)
+    loss *= np.exp(0.02 * np.random.default_rng(5).standard_normal(400))
+    diagnosis = classify({"total_loss": loss})
+    assert ("divergence-no-spike" in diagnosis.patterns) == lost
+    assert (diagnosis.verdict == "bad") == lost
+    agents = classify({"actor_loss": loss, "critic_loss": 1 / (1 + t)})  # where returns may be of any size
+    assert "divergence-no-spike" not in agents.patterns

@@ -234,6 +234,13 @@ def test_a_score_that_is_nothing_but_for_a_few_values_is_not_called_good() -> No
     assert told(IoU=np.clip(0.5 * T + 0.05 * NOISE[1], 0, 1))[0] == "good"
 
 
+def test_a_score_that_is_nothing_throughout_tells_that_nothing_was_learned() -> None:
+    assert told(accuracy=np.zeros(120)) == ("bad", ("failed-run",))
+    assert told(accuracy=np.zeros(30))[0] == "unexpected"
+    assert told(accuracy=np.full(120, 0.5))[0] == "unexpected"  # nobody knows what guessing gets
+    assert told(wer=np.zeros(120))[1] != ("failed-run",)  # no error is left
+
+
 def test_the_few_rows_of_another_launch_do_not_speak_for_a_run_that_learns_nothing() -> None:
     def attempt(name: str, first: int, values: Floats) -> Attempt:
         steps = first + np.arange(len(values))

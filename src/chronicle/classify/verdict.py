@@ -244,7 +244,7 @@ def explanation(view: View, finding: Finding) -> str:
     if finding.pattern in BUMPS and any(0 < peak <= limits.trifle * first for first in firsts):
         return "the loss stayed below a twentieth of its first value"
     risen = [s for a in attempts for s in a.by_role(*LOSSES) if s.metric == finding.metric]
-    later = [v[np.isfinite(v)] for v in (s.values[s.steps >= finding.start_step] for s in risen)]
+    later = [v[np.isfinite(v)] for v in (np.abs(s.values[s.steps >= finding.start_step]) for s in risen)]
     if finding.pattern in RISES and any(v.max(initial=0.0) <= SINGLE * f for v in later for f in firsts):
         return "the loss stayed below what 32 bits can tell from nothing beside its first value"
     if planned := next((why for a in attempts for why in _planned(a, finding)), ""):

@@ -27,7 +27,8 @@ failed-run, plateau (of a reward)
     Rule: of 50 values or more, no sixteenth of the log lies four errors above the first level and there is no
     trend of three errors; if all but a twentieth of the values are above nothing, or the log begins after the
     run, the reward may be all there is, and it is a plateau; none where every score is that of success, or
-    where half of the actions are random to the end while that share comes down.
+    where half of the actions are random to the end while that share comes down. A score fails that is nothing
+    in all of 50 values or more, if more of it is better.
     Blind to: an agent that had learned before its log begins.
     False alarm: a task that needs more training than it got.
     Source: as above.
@@ -208,13 +209,15 @@ def fell(score: Series, objective: Series) -> bool:
 
 
 def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
-    """Whether a series that does not rise tells that nothing was learned. A score does not; nor do fewer than
-    50 values that differ, or one value above nothing to the end, or an attempt after which a later one
+    """Whether a series that does not rise tells that nothing was learned. A score does only if it is nothing
+    throughout; nor do fewer than 50 values that differ, or one value above nothing to the end, or an attempt after which a later one
     learned, or whose evaluations say that it did: while it learns, an agent explores. One that was stopped
     while it mostly did so was stopped too early."""
     values = finite(series).values
     same, few = values.min() == values.max(), len(values) < measure.OBJECTIVE_POINTS
-    if series.role is not Role.OBJECTIVE or (values[0] > 0 if same else few):
+    if series.role is not Role.OBJECTIVE and (few or values.any() or direction(series) < 0):
+        return False
+    if values[0] > 0 if same else few:
         return False
     if any(map(_gets_better, attempt.by_role(Role.VALIDATION_SCORE))) or _still_explores(attempt):
         return False

@@ -49,6 +49,8 @@ divergence-no-spike (a loss that ends above where it began)
     players may rise, and are left out. A rise within the noise of single samples is worrying, any other bad.
     Or, from the minimum of its held-out loss on, which is 16 points long and turns up for a quarter of the
     log or more as in overfitting, the loss itself rises by 3 % and four errors; no part of it is logged.
+    Or the loss has no lower bound and runs away below zero: at the end its first eight values are less beside
+    it than 32 bits can tell from nothing, which no density and no margin can be.
     Blind to: a rise by less than a tenth without a held-out loss.
     False alarm: data that get harder by a curriculum that is not logged.
     Source: Mann and Whitney, "On a test of whether one of two random variables is stochastically larger
@@ -87,6 +89,7 @@ SMOOTH_RATIO = 1.0  # of squares of steps to squares about the mean (von Neumann
 FEWEST_RISEN_POINTS = 32  # so that there are four samples in the first eighth
 RISEN_LOG = 0.1  # log units of the second half of a loss over its first eighth: 10 %
 RISEN_ERRORS = 3.5  # of the ranks of the two: more for one in 4,000 losses that stand still
+LOST_TIMES = 1 / float(np.finfo(np.float32).eps)  # a value: 32 bits lose it beside what is so many times it
 EQUAL_LEVELS_CHI2 = 18.48  # of eight levels: more for one in a hundred losses that stand still
 
 
@@ -96,8 +99,9 @@ def find(view: View) -> Iterable[Finding]:
     for attempt, loss in ((a, a.loss) for a in view.attempts if a.loss is not None):
         lost = list(_never_learned(view, attempt, loss)) or list(forgot(view, attempt, loss))
         never += [] if lost and cut_short(view, loss) else lost
-    risen = (f for rule in (unmoved, ends_above_start, risen_with_held_out) if (f := list(rule(view))))
-    return list(_every_attempt_dies(view)) or never or next(risen, [])
+    rules = unmoved, runs_below_zero, ends_above_start, risen_with_held_out
+    moved = (f for rule in rules if (f := list(rule(view))))
+    return list(_every_attempt_dies(view)) or never or next(moved, [])
 
 
 def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
@@ -213,6 +217,24 @@ def is_game(view: View) -> bool:
     """Whether losses of agents or of players are logged, which may rise while all is well."""
     names = {name for attempt in view.attempts for name in attempt.series}
     return any(is_of_opponent(name) or OF_AGENTS & set(words_of(plain(name))) for name in names)
+
+
+def runs_below_zero(view: View) -> Iterator[Finding]:
+    """A loss without a lower bound that runs away: what it was at first is nothing beside what it is."""
+    for attempt, loss in ((a, a.loss) for a in view.attempts if a.live_until is not None and not is_game(view)):
+        known = finite(loss) if loss is not None else None
+        if known is None or len(known) < FEWEST_POINTS or begins_late(known.steps, step_gap(known)):
+            continue
+        first = float(np.abs(known.values[:MIN_POINTS]).max())
+        times = -median(known.values[-MIN_POINTS:]) / max(first, 1e-300)
+        if times >= LOST_TIMES:
+            left = int(np.flatnonzero(known.values >= -first)[-1]) + 1
+            checks = [
+                at_least("below zero, over the first values", times, "times", LOST_TIMES),
+                *noted(first_level=first, last_level=median(known.values[-MIN_POINTS:])),
+            ]
+            other = (PERFECT, "a loss with a lower bound could fall so far")
+            yield finding(NO_SPIKE, At(attempt, known, known.steps[left]), checks, 0.9, 0.8, other)
 
 
 def ends_above_start(view: View) -> Iterator[Finding]:
