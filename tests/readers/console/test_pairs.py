@@ -271,6 +271,15 @@ def test_the_length_of_an_epoch_counts_where_it_is_told():
     assert [course.step(*place) for place in places] == [90, 100, 190, 200]
 
 
+def test_an_epoch_of_more_batches_than_it_announced_is_as_long_as_it_was():
+    course = Epochs()
+    places = [(0, n, 4) for n in range(10)] + [(1, n, 4) for n in range(3)]
+    assert [course.step(*place) for place in places] == list(range(13))
+    course = Epochs()
+    places = [(1, 64, 100), (1, 128, 100), (2, 64, 100)]  # the last batch is not full
+    assert [course.step(*place) for place in places] == [64, 128, 164]
+
+
 @pytest.mark.parametrize(
     ("cell", "value"),
     [("85.8G", 85.8e9), ("987", 987.0), ("2.1M", 2.1e6), ("1e-05", 1e-5), ("nan", math.nan), ("x", None)],

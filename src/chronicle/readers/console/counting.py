@@ -87,7 +87,9 @@ class Epochs:
         if self.epoch is not None and epoch != self.epoch:
             falls = step < self._step or (step == self._step and not self._repeats)
             restarts = falls and epoch > self.epoch
-            length = of or self._step + (self._distance if step <= 0 else 0)
+            length = self._step + (self._distance if step <= 0 else 0)
+            if of and self._step <= of + self._distance:  # else there were more than it announced
+                length = of
             next_begin = self._before + length * restarts
             # Where the epoch began before, unless its length is known, which may have changed since.
             begun = self._begun if epoch > self.epoch else self.begun  # epoch 0 of a launch that began later
