@@ -414,3 +414,15 @@ def test_the_fall_back_from_a_spike_is_no_sudden_improvement(seed: int) -> None:
         + np.where((steps > 332_000) & (steps < 346_000), 2.5, 0)
     )
     assert "grokking" not in classify({"loss": loss}).patterns
+
+
+@pytest.mark.parametrize(("end", "overfits"), [(0.35, True), (0.7, False)])
+def test_a_held_out_score_that_is_lost_while_that_of_the_training_rises_is_overfitting(
+    end: float, overfits: bool
+) -> None:
+    """No loss is logged. Where both scores fall, what is trained for is lost, which is another finding."""
+    noise = 0.01 * np.random.default_rng(6).standard_normal((2, 60))
+    n = np.arange(60)
+    train, held = 1 - 0.6 * np.exp(-n / 12) + noise[0], np.interp(n, [0, 15, 30, 59], [0.5, 0.7, end, end])
+    assert ("overfitting" in classify({"train_acc": train, "test_acc": held + noise[1]}).patterns) == overfits
+    assert "overfitting" not in classify({"train_acc": held + noise[0], "test_acc": held + noise[1]}).patterns

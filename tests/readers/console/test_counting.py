@@ -492,6 +492,19 @@ def test_a_bar_that_lags_behind_the_line_it_repeats_tells_nothing_new(tmp_path: 
     assert [step for step, _ in points(attempt, "loss")] == list(range(1, 20))
 
 
+@pytest.mark.parametrize("beside", ["", ", Train Loss: 0.{n:02}"])
+def test_a_loss_told_only_where_it_is_the_best_is_no_course_beside_scores(
+    tmp_path: Path, beside: str
+) -> None:
+    text = ""
+    for n in range(1, 31):
+        text += f"Epoch {n}, Train Acc: 0.{n + 40}, Test Acc: 0.{70 - n}{beside.format(n=n)}\n"
+        text += f"val loss decrease from {9 / n} to {8 / n}, save model to best.pth\n" if n % 3 == 1 else ""
+    (attempt,) = attempts(tmp_path, text)
+    names = {name for name, series in assign(attempt.series).items() if len(series) == 10}
+    assert names == {"val loss" if beside else "best val loss"}
+
+
 def test_epochs_without_improvement_are_no_progress(tmp_path: Path) -> None:
     text = ""
     for epoch in range(1, 15):

@@ -5,7 +5,8 @@ overfitting
     Rule: the validation loss ends 1.5 % and five standard errors above its minimum, which lies before the
     last tenth of the run, and the training loss fell by 1.5 % meanwhile or is too noisy to tell (of a loss
     that never fell by a tenth, a sixth of its fall is enough); or, where no held-out loss tells, a held-out
-    score lost a third of its gain for good (`lost_scores`).
+    score lost a third of its gain for good (`lost_scores`), also beside a score of the training alone that
+    went on rising.
     Blind to: runs without validation.
     False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. (arXiv:2305.16264) on repeated epochs.
@@ -35,7 +36,7 @@ from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE_POINTS, AttemptView, View, value_at
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.names import is_extreme, plain
+from chronicle.metrics.names import LOSSES, is_extreme, plain
 from chronicle.metrics.roles import direction
 from chronicle.model import Finding, Floats, Role, Series, Steps
 
@@ -53,6 +54,8 @@ FEWEST_EVALUATIONS = 6  # whose noise can be told
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if attempt.loss is not None:
         yield from list(_overfitting(view, attempt, attempt.loss)) or lost_scores(attempt, attempt.loss)
+    elif attempt.objective is not None and attempt.objective.role is Role.SCORE:
+        yield from lost_scores(attempt, attempt.objective)
     yield from late_generalisation(view, attempt) or _sudden_improvement(view, attempt)
 
 
@@ -93,8 +96,9 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         return
 
 
-def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """Held-out scores that lost a third of what they had gained, and a twentieth of their size, for good."""
+def lost_scores(attempt: AttemptView, trained: Series) -> Iterator[Finding]:
+    """Held-out scores that lost a third of what they had gained, and a twentieth of their size, for good,
+    while the loss, or the score, of the training gained."""
     if attempt.first(Role.OBJECTIVE) is not None:  # then it is that which went another way
         return
     for score in map(each_step_once, attempt.by_role(Role.VALIDATION_SCORE)):
@@ -102,8 +106,10 @@ def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
         if is_extreme(score.metric) or way is None or not way.collapsed:
             continue
         share = (way.best - way.last) / max(abs(way.best), abs(way.last), 1e-300)
-        meanwhile = turn(loss, way.best_step, loss.steps[-1])
-        if meanwhile is None and ends_higher(loss, way.best_step):
+        if trained.role is Role.SCORE and not gained(trained, way.best_step, trained.steps[-1]):
+            continue
+        meanwhile = turn(trained, way.best_step, trained.steps[-1]) if trained.role in LOSSES else None
+        if meanwhile is None and trained.role in LOSSES and ends_higher(trained, way.best_step):
             continue
         meanwhile = meanwhile or Turn(0.0, 0.0, 0.0)
         held_out = (turn(s, way.best_step, s.steps[-1]) for s in attempt.by_role(Role.VALIDATION_LOSS))
@@ -115,7 +121,7 @@ def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
             at_least("of the score's rise lost", way.lost_share, "share", measure.LOST_SHARE, "lost_share"),
             at_least("fall of the score", way.lost, "errors", measure.FALL_FOR_ALARM_ERRORS),
             at_least("fall of the score", share, "of its best", LEAST_SCORE_FALL, "fall_share"),
-            *noted(training_fall_log=gain),
+            *(noted(training_fall_log=gain) if trained.role in LOSSES else ()),
         ]
         at = At(attempt, score, way.best_step, score.steps[-1])
         yield finding("overfitting", at, checks, 0.3 + share, 0.7, ("noisy-healthy", "it had come back"))

@@ -210,9 +210,9 @@ def fell(score: Series, objective: Series) -> bool:
 
 def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
     """Whether a series that does not rise tells that nothing was learned. A score does only if it is nothing
-    throughout; nor do fewer than 50 values that differ, or one value above nothing to the end, or an attempt after which a later one
-    learned, or whose evaluations say that it did: while it learns, an agent explores. One that was stopped
-    while it mostly did so was stopped too early."""
+    throughout; nor do fewer than 50 values that differ, or one value above nothing to the end, or an attempt
+    after which a later one learned, or whose evaluations say that it did: while it learns, an agent explores.
+    One that was stopped while it mostly did so was stopped too early."""
     values = finite(series).values
     same, few = values.min() == values.max(), len(values) < measure.OBJECTIVE_POINTS
     if series.role is not Role.OBJECTIVE and (few or values.any() or direction(series) < 0):

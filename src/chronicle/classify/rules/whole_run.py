@@ -221,8 +221,8 @@ def is_game(view: View) -> bool:
 
 def runs_below_zero(view: View) -> Iterator[Finding]:
     """A loss without a lower bound that runs away: what it was at first is nothing beside what it is."""
-    for attempt, loss in ((a, a.loss) for a in view.attempts if a.live_until is not None and not is_game(view)):
-        known = finite(loss) if loss is not None else None
+    for attempt in (a for a in view.attempts if a.live_until is not None and not is_game(view)):
+        known = finite(attempt.loss) if attempt.loss is not None else None
         if known is None or len(known) < FEWEST_POINTS or begins_late(known.steps, step_gap(known)):
             continue
         first = float(np.abs(known.values[:MIN_POINTS]).max())

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from chronicle.metrics.names import plain, role_of
+from chronicle.metrics.roles import SCORES
 from chronicle.model import Attempt, Role
 from chronicle.readers.console import line_records, pairs
 from chronicle.readers.console.chunks import PossibleRecord
@@ -81,12 +82,15 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _name_improvements(columns: dict[str, Column]) -> None:
-    """Where a loss is told only when it is the best so far, these are its course; else they tell it again."""
+    """Where a loss is told only when it is the best so far, these are its course; else they tell it again. It
+    can only fall, so scores that are told more often say how a training went if it has no other loss."""
     logged = {role_of(name) for name in columns if IMPROVED not in name}
+    n_scores = max((len(points) for n, (points, _) in columns.items() if role_of(n) in SCORES), default=0)
     for name in [name for name in columns if IMPROVED in name]:
         points, own = columns.pop(name), name.replace(IMPROVED, "")
         if role_of(own) not in logged:
-            columns[own] = points
+            is_course = Role.LOSS in logged or len(points[0]) >= n_scores
+            columns[own if is_course else f"best {own}"] = points
 
 
 def read_line(log: Log, line: Line) -> None:
