@@ -320,7 +320,9 @@ loss_total: loss, loss_source: part-loss, loss_domain_avg: part-loss, loss_disti
 loss: loss, loss_source: dataset-loss source, loss_target_web: dataset-loss target_web
 train_loss: loss, data_loss: part-loss, physics_loss: part-loss
 tr_loss_total: loss, tr_loss_phys: part-loss, vl_loss_total: validation-loss, vl_loss_phys: part-loss
+data_loss: loss, phys_loss: part-loss, val_data: validation-loss, val_phys: part-loss, val_time: other
 loss: loss, L_recon: part-loss, L_acyclic: part-loss, rmse: other
+reward: objective, reward_version: other
 train_pinball: loss, val_pinball: validation-loss, seconds: step-time
 perplexity-train: loss, f1-perplexity-train: other, perplexity-val: validation-loss
 loss_history/total: loss, loss_history/bc: part-loss, loss_history/pde: part-loss

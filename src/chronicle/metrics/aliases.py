@@ -270,7 +270,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.VALIDATION_SCORE, EVALUATED + ".*" + A_SCORE + "|" + A_SCORE + ".*" + EVALUATED
         + r"|^va? acc(uracy)?$",
         "val_accuracy, eval/bleu, test_acc, validation/wer, VAcc"),
-    Alias(Role.OTHER, rf"^(?=.*{REWARDED}).*{SPREADS}", "reward_std, rollout/return_std"),
+    Alias(Role.OTHER, rf"^(?=.*{REWARDED}).*({SPREADS}|\bversion$)",
+        "reward_std, rollout/return_std, reward_version"),
     Alias(Role.OBJECTIVE,
         rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+|counts?|market|portfolio|stock)\b)"
         rf".*{REWARDED}",

@@ -194,6 +194,13 @@ def are_sizes(name: str, values: Collection[float]) -> bool:
     return named and len({*values}) == len(values) and not any(value % 1 for value in values)
 
 
+def is_whole_reward(name: str) -> bool:
+    """Whether no word of a reward says which term of it, or which player's, it is."""
+    others = re.sub(aliases.REWARDED, "", plain(name)).split()
+    known = aliases.OF_WHOLE_REWARDS | aliases.OF_EVALUATION
+    return known.issuperset(word for word in others if not word.isdigit())
+
+
 def whole_rewards(rewards: list[str]) -> list[str]:
     """The rewards without the terms that a whole is made of, if both are logged: several that differ in other
     words than those of a whole alone (`Episode/rew_torques`, `Episode/rew_collision`)."""

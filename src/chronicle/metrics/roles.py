@@ -257,12 +257,15 @@ def _asked_for(rewards: list[str], roles: Roles) -> list[str]:
 def _phases(roles: Roles) -> dict[str, Role]:
     """`train` beside `valid`, or `t_loss` beside `v_loss`, are losses where no other name speaks of one.
     Beside a loss of the training they are something else: scores mostly. Where several names come again with
-    a `v_` before them, or `vl_` in place of `tr_`, these were measured in a validation."""
+    a `v_` before them, or `vl_` or `val_` (`val_data` beside `data_loss`), those were of a validation."""
     known = {plain(name): role for name, role in roles.items()}
+    losses = {frozenset(words_of(plain(n))): plain(n) for n in _named(roles, Role.LOSS, Role.PART_LOSS)}
     twins = dict[str, Role]()
     for name in roles:
         prefix, _, rest = plain(name).partition(" ")
-        of_training = (prefix_of_training + rest for prefix_of_training in aliases.TWINS.get(prefix, ()))
+        of_training = [prefix_of_training + rest for prefix_of_training in aliases.TWINS.get(prefix, ())]
+        if roles[name] is Role.OTHER and prefix in aliases.OF_EVALUATION and rest:
+            of_training.append(losses.get(frozenset(rest.split()), ""))
         if twin := next(filter(known.__contains__, of_training), ""):
             twins[name] = known[twin]
     if len(twins) > 1:

@@ -70,6 +70,10 @@ LINES = {
     "Step 3: Loss 1 = 0.5, Loss 2 = 0.25, Lap 7: 0.125": {"Step": 3, "Loss_1": 0.5, "Loss_2": 0.25, "Lap": 7},
     "Epoch 00017: reducing learning rate of group 0 to 2.5000e-03.": {"Epoch": 17, "learning rate": 0.0025},
     "tensor([0.5, 0.25], device='cuda:0')": {},
+    "  Loss: policy=1.75, value=0.5, total=2.25 (0.7s)": {
+        "policy loss": 1.75, "value loss": 0.5, "total loss": 2.25
+    },
+    "Losses: rec=1.5 kl_div=0.25 lr=0.001": {"rec loss": 1.5, "kl_div loss": 0.25, "lr": 0.001},
     "Epoch: 001/020 | Test. Acc.: 97.5% | Loss: 0.125": {"Epoch": 1, "Acc": 97.5, "Loss": 0.125},
     "Epoch: 3 loss = 0.125f0": {"Epoch": 3, "loss": 0.125},
     "Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.301": {"val/mAP": 0.301},

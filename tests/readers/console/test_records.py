@@ -658,6 +658,7 @@ NO_LOGS = {
     "columns.txt": "".join(f"{i} 0.{i}\n" for i in range(9)),
     "bar.txt": "".join(f"\rTraining:  5%|5 | {i}/300 [47:45<14:48, 533.47step/s]" for i in range(99)),
     "losses.txt": "loss: 2.5\n" * 9,
+    "tests of a reward.txt": "".join(f"Forward speed reward: {i}.5 (speed: {i * 9}.25)\n" for i in range(60)),
 }
 
 
@@ -665,6 +666,12 @@ NO_LOGS = {
 def test_what_is_no_log(name, tmp_path):
     (tmp_path / name).write_text(NO_LOGS[name])
     assert not generic.identify(Head.of(tmp_path / name))
+
+
+def test_a_reward_that_nothing_counts_is_that_of_a_whole_task(tmp_path):
+    for name in ("Reward", "Episode reward", "Total reward"):
+        attempt = read_text(tmp_path, "".join(f"{name}: {i}.5\n" for i in range(60)))
+        assert len(next(iter(attempt.series.values()))) == 60
 
 
 HOSTILE = (

@@ -208,6 +208,7 @@ def _of_levanter(match: re.Match[str]) -> str:
 
 
 _STATISTIC = re.compile(r"(?i)\b(avg|average|mean|median|min|max|std)(?= ?[:=])")
+_OF_LOSSES = re.compile(r"\b[A-Za-z]\w{0,20}(?==[-\d.])")
 
 
 _COUNT = r"(\d{1,9}(?:/\d{1,9})?)(?=[\s:,|\])])"
@@ -284,6 +285,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # "Rewards => Avg: 0.5, Max: 1.5", "Loss: mean=2.5, std=0.5": statistics of what stands before them
     ("", r"(?i)^[^\w\n]{0,8}([a-z][a-z ]{2,30}?) {0,20}(?:[=-]>|[:|]) {0,8}"
      r"((?:avg|average|mean|median) ?[:=].*)", lambda match: _STATISTIC.sub(rf"{match[1]} \1", match[2])),
+    # "Loss: policy=1.5, value=0.5, total=2.0": losses, but for names that are known as something else
+    ("oss", r"(?i)^[^\w\n]{0,8}loss(?:es)?: {1,4}([a-z]\w{0,20}=[-\d.].*)", lambda match: _OF_LOSSES.sub(
+        lambda name: name[0] if is_known(name[0]) else f"{name[0]} loss", match[1])),
     # "Epoch12: loss 0.5", "[Step#100] loss 0.5", "Ep3/9 Iter20: loss 0.5"
     ("", rf"(?i)^([^\w\n]{{0,8}}(?:\w+ )??)(ep(?:och)?|step|iter(?:ation)?|episode)[_#-]?{_COUNT}"
      rf"(?:([\s,|]{{1,3}})(step|iter(?:ation)?|batch)[_#-]?{_COUNT})?", r"\1\2 \3\4\5 \6"),

@@ -19,7 +19,7 @@ from operator import itemgetter
 import numpy as np
 
 from chronicle.metrics.aliases import in_english
-from chronicle.metrics.names import LOSSES, are_sizes, is_bound, plain, role_of
+from chronicle.metrics.names import LOSSES, are_sizes, is_bound, is_whole_reward, plain, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import gathered
 from chronicle.model import Role
@@ -343,12 +343,13 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
 
 
 def _loss_recurs(training: Sequence[Record], mentions_training: bool, is_counted: bool) -> bool:
-    """Whether a loss recurs, or a score beside a clock, or a reward in a log that mentions a training. It
-    must change, unless a counter shows that something goes on."""
+    """Whether a loss recurs, or a score beside a clock, or a reward in a log that mentions a training, which
+    is that of a whole task. It must change, unless a counter shows that something goes on."""
     losses = list[Pair]()
     for record in training:
         has_clock = math.isfinite(record.sources[0].time)
         judged = (Role.OBJECTIVE,) * mentions_training + SCORES * has_clock
         losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in judged]
+    losses = [p for p in losses if role_of(p.name) is not Role.OBJECTIVE or is_whole_reward(p.name)]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
     return n_lines >= _FEWEST_LINES and (is_counted or len({p.value for p in losses}) >= _FEWEST_STEPS)
