@@ -31,7 +31,7 @@ GOLDEN = [
     (
         "algoperf-vit-noisy",
         "1",
-        "The loss fell from 6.91 to 2.20 over steps 0 to 186\u202f500, scattering by about "
+        "The loss fell from 6.91 to about 1.91 over steps 0 to 186\u202f500, scattering by about "
         "46 % from value to value, and nothing disturbed it for long.",
     ),
     (
@@ -421,6 +421,18 @@ def test_a_rise_at_the_foot_of_a_fall_is_told_from_its_foot() -> None:
     )
 
 
+def test_a_rise_that_begins_with_the_log_is_told_from_its_first_value() -> None:
+    """It was told without any number, and its card said no more than "from step 0"."""
+    reward = np.concatenate([np.linspace(9.0, -30.0, 40), np.full(40, -30.0)])
+    found = finding("divergence-no-spike", 0, None, "reward")
+    view = RunView(run(np.arange(80), reward, "reward", role=Role.OBJECTIVE), diagnosis(found))
+    assert finding_words(view, found)[0][:2] == (
+        "The objective turned downwards at step 0, without a spike, fell from 9.00 to −30.00 and did not "
+        "come back again.",
+        "9.00 → −30.00 from step 0",
+    )
+
+
 def test_what_did_not_rise_is_not_told_as_a_rise() -> None:
     loss = np.linspace(4.0, 2.0, 80)
     spike = replace(finding("spike-fast-recovery", 40, 42), evidence={"height_log": 0.15})
@@ -497,6 +509,10 @@ def test_what_ought_to_rise_is_told_to_fall() -> None:
     assert finding_words(RunView(timeline, diagnosis(flat)), flat)[0].sentence == (
         "The objective stopped rising at step 30."
     )
+    never = replace(flat, start_step=0)
+    assert finding_words(RunView(timeline, diagnosis(never)), never)[0].sentence == (
+        "The objective did not rise from step 0 on."
+    )
 
 
 def test_a_held_out_score_that_was_lost_is_told_by_its_highest_value() -> None:
@@ -528,12 +544,34 @@ def test_a_calm_course_falls_rises_or_stays_as_its_metric_ought_to() -> None:
     assert calm([1.0, 2.0, 3.0], "reward", Role.OBJECTIVE) == f"The objective rose from 1.00 to 3.00 {end}"
 
 
+def test_a_course_that_went_the_wrong_way_first_names_where_it_turned() -> None:
+    """A reward that fell from 9 to -27 and rose to 0.7; a running mean that began at its lowest value."""
+    fell = [*np.linspace(9, -27, 40), *np.linspace(-27, 0.7, 40)]
+    assert calm(fell, "reward", Role.OBJECTIVE) == (
+        "The objective went from 9.00 to 0.700 over steps 0 to 79, with its lowest level, −24.51, near step "
+        "40, and nothing disturbed it for long."
+    )
+    mean = [1.3, *np.linspace(2.5, 1.4, 79)]
+    assert "with its highest level, 2.45, near step 0, and" in calm(mean)
+
+
+def test_a_noisy_course_ends_at_a_level_and_scatters_by_an_amount_around_zero() -> None:
+    """A loss of both signs was said to scatter by 162 %, and to have fallen to -9, its last value."""
+    loss = np.where(np.arange(81) % 2, 4.0, -2.0) - np.linspace(0, 1, 81)
+    loss[-1] = -9.0
+    noisy = replace(finding("noisy-healthy", 0, 80), evidence={"noise_log": 1.6})
+    assert finding_words(RunView(run(np.arange(81), loss), diagnosis(noisy)), noisy)[0].sentence == (
+        "The loss went from −2.00 to about 0.0438 over steps 0 to 80, scattering by about 6.00 from value to "
+        "value, and nothing disturbed it for long."
+    )
+
+
 def test_a_calm_course_of_several_trainings_is_that_of_the_farthest() -> None:
     logs = [attempt(f"{k}.csv", series("loss", np.arange(n), np.linspace(4, last, n))) for k, n, last in TWO]
     calm_finding = replace(finding("near-perfect", 0, 59), attempt=None)
     run = RunView(stitch(logs, relation="seeds"), diagnosis(calm_finding))
     assert finding_words(run, calm_finding)[0].sentence == (
-        "In the first of 2 trainings, the loss fell from 4.00 to 1.00 over steps 0 to 59, and nothing "
+        "In the first of 2 trainings the loss fell from 4.00 to 1.00 over steps 0 to 59, and nothing "
         "disturbed it for long."
     )
 

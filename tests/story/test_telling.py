@@ -89,6 +89,12 @@ def test_a_divergence_that_goes_on_is_one_happening() -> None:
     )
 
 
+def test_what_is_no_spike_comes_in_stages_and_does_not_peak() -> None:
+    drops = [replace(finding("lr-decay-drop", at, 300), evidence={"drop_log": -0.1}) for at in (100, 101)]
+    told = events_by_id(run(np.arange(400), np.linspace(4.0, 2.0, 400)), diagnosis(*drops)).values()
+    assert [e.sentence.split(". ")[-1] for e in told if e.patterns] == ["It came in 2 stages."]
+
+
 def test_a_property_of_the_log_and_the_speed_are_not_mixed_with_the_loss() -> None:
     assert groups(
         finding("quantised-loss", 0, 899),
@@ -538,11 +544,27 @@ def test_a_warm_up_of_few_samples_is_one_change() -> None:
     events = changing(rate, Role.LEARNING_RATE, "lr")
     assert [(e.sentence, e.short, e.end_step) for e in events.values() if e.kind is EventKind.SCHEDULE] == [
         (
-            "The learning rate rose from 0.001 to 0.005 in 4 stages over steps 1 to 4.",
+            "The learning rate warmed up from 0.001 to 0.005 in 4 stages over steps 1 to 4.",
             "learning rate 0.001 → 0.005 in 4 stages",
             4,
         )
     ]
+
+
+def test_a_warm_up_is_one_event_and_no_change_however_seldom_or_coarsely_it_was_logged() -> None:
+    """A rate of two digits rose in four events, and one logged every 500 steps was an experiment."""
+    coarse = [0.0] * 3 + [0.01 * k for k in range(1, 6) for _ in range(8)] + [0.05] * 40
+    for rate, sentence in (
+        (coarse, "The learning rate warmed up from 0.01 to 0.05 in 4 stages over steps 11 to 35."),
+        (
+            [1e-6] + [3e-4 * 0.9**k for k in range(20)],
+            "The learning rate warmed up from 1 × 10⁻⁶ to 0.0003 by step 1.",
+        ),
+    ):
+        events = changing(rate, Role.LEARNING_RATE, "lr").values()
+        assert [(e.title, e.sentence) for e in events if e.kind is EventKind.SCHEDULE] == [
+            ("Warm-up", sentence)
+        ]
 
 
 def test_times_tokens_and_days() -> None:

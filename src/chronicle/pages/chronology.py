@@ -26,7 +26,7 @@ from chronicle.metrics.values import clipped, grouped, level, moment
 from chronicle.model import Entry, Event, EventKind, Join, Verdict
 from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
-from chronicle.story import BY_PEOPLE, CHANGES, JOINS, deciding
+from chronicle.story import BY_PEOPLE, CHANGES, JOINS, WARM_UP, deciding
 from chronicle.story.measured import COURSE, OVERALL, axis_named
 from chronicle.story.restarts import event_id
 from chronicle.story.signs import event_name
@@ -248,7 +248,7 @@ def _acts(entry: Entry, notes: Mapping[str, list[RunEvent]], is_planned: bool) -
             if join and (join.changes or {"left_pattern", "inside_pattern"} & join.evidence.keys()):
                 has_reason = True
             acts.append(_Act([event], led, joins=[join] if join else [], is_experiment=has_reason))
-        elif event.kind in CHANGES:
+        elif event.kind in CHANGES and event.title != WARM_UP:
             if last.done and last.done[0].kind in CHANGES and last.done[0].attempt == event.attempt:
                 last.done.append(event)
             else:

@@ -20,6 +20,7 @@ from chronicle.story.measured import CALM, COURSE, ODD, OVERALL, RISES, RunView,
 from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.sentences import listed
 from chronicle.story.signs import CAUSE_SAMPLES, event_name
+from chronicle.story.telling import WARM_UP as WARM_UP
 from chronicle.story.telling import events
 from chronicle.timeline.joins import Ending, endings
 from chronicle.workspace.config import RunConfig

@@ -255,7 +255,7 @@ class FindingView:
 
     @cached_property
     def rise(self) -> Rise | None:
-        """The rise of the metric; None if there is no value before it, or if nothing rises."""
+        """The rise of the metric; None if nothing rises."""
         sign = -1.0 if self.falls else 1.0
         start, steps, values = self.finding.start_step, self.samples[0], sign * self.samples[1]
         rows = np.flatnonzero(np.isfinite(values) & (steps >= start) & (steps <= self.last_step))
@@ -263,8 +263,9 @@ class FindingView:
         if not len(before) and track is not None and join is not None:  # its attempt begins with it
             before = sign * track.values[(track.attempt == join.before) & (track.steps < start)]
         before = before[np.isfinite(before)][-BEFORE:]
-        if not len(before) or not len(rows):
+        if not len(rows):
             return None
+        before = before if len(before) else values[rows[:1]]  # the log begins with it
         top = int(rows[np.argmax(values[rows])])
         onset = values[rows[rows < top]][:_AT_ONSET]
         base = min(float(np.median(part)) for part in (before, onset) if len(part))

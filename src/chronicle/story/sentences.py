@@ -36,6 +36,7 @@ _DOWNWARDS = {
     "rose": "fell",
     "fell": "rose",
     "falling": "rising",
+    "not fall": "not rise",
     "upwards": "downwards",
     "come down": "come back",
     "above": "below",
@@ -208,9 +209,10 @@ class Sentences(FindingView):
             near = f"{self.what} stayed near {level} throughout, and moved by no more than its own noise"
             return Phrases(near, f"near {level} throughout")
         fell = (self.samples[0] < self.finding.start_step).any()
-        sentence = f"{self.what} {'stopped falling at' if fell else 'had stopped falling by'} {self.start}"
+        sentence = f"{self.what} {'stopped falling at' if fell else 'did not fall from'} {self.start}"
         if self.value("learning_rate_share", 1.0) < 0.01:
             sentence += ", when the learning rate was nearly zero"
+        sentence += "" if fell else " on"
         return Phrases(sentence, f"flat from {self.start}")
 
     def overfitting(self) -> Phrases:
@@ -283,19 +285,19 @@ class Sentences(FindingView):
     def near_perfect(self) -> Phrases:
         where, (steps, values) = self._longest_training()
         known = np.flatnonzero(np.isfinite(values))
-        first, last = values[known[[0, -1]]].tolist()
+        noisy, (first, last) = self.finding.pattern == "noisy-healthy", values[known[[0, -1]]].tolist()
+        last = final_level(values[known]) if noisy else last  # the last value alone says little
         cut, unit = is_cut_off(values, int(known[0]), self.run.edge), self.unit
         start = self.number_words("first", first, lambda value: f"{'at least ' * cut}{plainly(value)}")
         end = self.number_words("last", last, plainly)
         better = first < last if self.falls else last < first
         verb = ("rose" if last > first else "fell") if better else "went"
-        course = f"stayed near {end}" if start == end else f"{verb} from {start} to {end}"
+        course = f"stayed near {end}" if start == end else f"{verb} from {start} to {'about ' * noisy}{end}"
         span = self.run.axis.place(*steps[known[[0, -1]]].tolist())
         sentence = f"{where}{self.what} {course}{unit} over {span}"
-        sentence += self._best_before(steps[known], values[known])
-        if self.finding.pattern == "noisy-healthy":
-            noise = self.number_words("noise", self.value("noise_log"), percent)
-            sentence += f", scattering by about {noise} from value to value"
+        sentence += self._turn(steps[known], values[known], better or start == end)
+        if noisy:
+            sentence += f", scattering by about {self._scatter(values[known])} from value to value"
         short = f"{'≥ ' * cut}{plainly(first)} → {end}{unit}, calm"
         return Phrases(f"{sentence}, and nothing disturbed it for long", short)
 
@@ -309,24 +311,34 @@ class Sentences(FindingView):
         trainings = np.array(self.run.training_of)[track.attempt]
         number = int(trainings[np.where(track.live, track.steps, -1).argmax()])
         rows = track.live & (trainings == number)
-        where = f"in the {ordinal(number)} of {count(n_trainings)} trainings, "
+        where = f"in the {ordinal(number)} of {count(n_trainings)} trainings "
         return where, (track.steps[rows], track.values[rows])
 
-    def _best_before(self, steps: Steps, values: Floats) -> str:
-        """The best level of a calm course that did not end at it: ``, after 0.0066 at step 20``."""
+    def _scatter(self, values: Floats) -> str:
+        """By how much a noisy course scatters: a share, or an amount if there are values at or below zero."""
+        if values.min() > 0:
+            return self.number_words("noise", self.value("noise_log"), percent)
+        return self.number_words("noise", float(np.median(np.abs(np.diff(values)))), plainly)
+
+    def _turn(self, steps: Steps, values: Floats, better: bool) -> str:
+        """The level at which a calm course turned: its best, if it did not end at it (``, with its lowest
+        level, 0.0066, near step 20``), or its worst, if it ended worse than its first value."""
         n_used = len(values) - len(values) % BEFORE
         levels = np.median(values[:n_used].reshape(-1, BEFORE), axis=1)
         if len(levels) < 2:
             return ""
-        best = int(levels.argmax() if self.falls else levels.argmin())
-        level, last = float(levels[best]), final_level(values)
+        highest, last = self.falls == better, final_level(values)
+        place = int(levels.argmax() if highest else levels.argmin())
+        level = float(levels[place])
         least_log = max(_LOST_LOG, _NOISY_SCALES * self.value("noise_log", 0.0))
-        worse_log = math.log(last / level) * (-1 if self.falls else 1) if min(level, last) > 0 else 0.0
-        if worse_log < least_log:  # the last values, which fill no block, may be the best
+        apart_log = 0.0 if better else abs(last - level) / max(float(np.ptp(levels)), abs(level - last))
+        if min(level, last) > 0:
+            apart_log = math.log(last / level) * (-1 if highest else 1)
+        if apart_log < least_log:  # the last values, which fill no block, may be the best
             return ""
-        extreme = "highest" if self.falls else "lowest"
+        extreme = "highest" if highest else "lowest"
         words = self.number_words(extreme, level, plainly)
-        return f", with its {extreme} level, {words}, near {self.run.axis.place(int(steps[best * BEFORE]))}"
+        return f", with its {extreme} level, {words}, near {self.run.axis.place(int(steps[place * BEFORE]))}"
 
 
 def listed(words: Sequence[str]) -> str:

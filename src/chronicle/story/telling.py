@@ -55,6 +55,7 @@ _KIND_OF_NOTE = {"decision": EventKind.DECISION, **dict.fromkeys(REVIEWS, EventK
 _LEAST_RATE_LOG, _LEAST_BATCH_LOG = math.log(1.2), math.log(1.01)  # smaller jumps are part of a schedule
 _STANDS_OUT_FACTOR = 8.0  # a jump is so many times the moves around it; a warm-up or a decay has no jumps
 _NEAR_SAMPLES = 10  # how many moves on each side are compared with a jump
+WARM_UP = "Warm-up"
 _MOST_CHANGES = 12  # changes of one series that are events of their own; more of them are one event
 
 
@@ -120,7 +121,8 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
     lead = group.lead
     words, numbers = finding_words(run, lead)
     often = sum(p.pattern == lead.pattern and p.metric == lead.metric for p in group.parts)
-    stages = f"came in {count(often)} stages" if lead.pattern in DIVERGES else f"peaked {times_over(often)}"
+    peaks = lead.pattern in RISES - DIVERGES - {"level-shift"}
+    stages = f"peaked {times_over(often)}" if peaks else f"came in {count(often)} stages"
     again = f" It {stages}." if often > 1 else ""
     placed = [(lead.start_step, f"{words.sentence}{again}")]
     others: dict[str, Finding] = {}
@@ -282,12 +284,13 @@ def changes(run: RunView) -> Iterator[Event]:
 
 
 def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
-    """The first rows of new values, where the track moved by far more than around them. Jumps of neighbouring
-    samples in one direction, such as a warm-up of few samples, form one group."""
+    """The first rows of new values, where the track moved by far more than around them. Jumps in one
+    direction form one group if they are neighbours or of one size: a warm-up of few samples or digits."""
     rows = np.flatnonzero((track.attempt == attempt) & np.isfinite(track.values) & (track.values > 0))
     moves = np.diff(np.log(track.values[rows]))
     # A linear ramp moves evenly by amount, an exponential one by ratio: a jump does neither.
-    scales = np.abs(moves), np.abs(np.diff(track.values[rows]))
+    amounts = np.diff(track.values[rows])
+    scales = np.abs(moves), np.abs(amounts)
 
     def stands_out(i: int) -> bool:
         near = slice(max(i - _NEAR_SAMPLES, 0), i + _NEAR_SAMPLES + 1)
@@ -296,7 +299,8 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
 
     large = np.flatnonzero(scales[0] >= least).tolist() if len(moves) > 1 else []
     jumps = np.array([i for i in large if stands_out(i)], np.int64)
-    apart = (np.diff(jumps) > 1) | (np.diff(np.sign(moves[jumps])) != 0)
+    alike = np.isclose(amounts[jumps[1:]], amounts[jumps[:-1]], atol=0)
+    apart = (np.diff(jumps) > 1) & ~alike | (np.diff(np.sign(moves[jumps])) != 0)
     return [rows[group + 1].tolist() for group in np.split(jumps, np.flatnonzero(apart) + 1) if len(group)]
 
 
@@ -304,9 +308,17 @@ def _change_event(run: RunView, track: Track, kind: EventKind, jumps: list[int])
     first, last, name = jumps[0], jumps[-1], track.role.value.replace("-", " ")
     attempt, begin, end = int(track.attempt[first]), int(track.steps[first]), int(track.steps[last])
     owner = run.timeline.attempts[attempt].name
-    before, after = track.values[:first][track.attempt[:first] == attempt][-1], track.values[last]
-    names, verb = ("before", "after"), "rose" if after > before else "fell"
-    levels, where = [before, *track.values[jumps]], f"at {run.axis.place(begin)}"
+    earlier = track.values[:first][track.attempt[:first] == attempt]
+    before, after = earlier[-1], track.values[last]
+    names, verb, title = ("before", "after"), "rose" if after > before else "fell", kind.value.capitalize()
+    # A learning rate that rises from the first value, or in stages from the first level, of its training on.
+    first_level = earlier[earlier > 0]
+    from_start = len(first_level) == 1 or (len(jumps) > 1 and np.ptp(first_level) == 0)
+    goes_on = any(join.after == attempt for join in run.timeline.joins)
+    if from_start and kind is EventKind.SCHEDULE and after > before and not goes_on:
+        verb, title = "warmed up", WARM_UP
+    levels = [before, *track.values[jumps]]
+    where = f"{'by' if title == WARM_UP else 'at'} {run.axis.place(begin)}"
     short, form = f"{{}} → {{}} {where}", f"{verb} from {{}} to {{}} {where}"
     if len(jumps) > 1:
         number, over = count(len(jumps)), f"over {run.axis.place(begin, end)}"
@@ -321,7 +333,7 @@ def _change_event(run: RunView, track: Track, kind: EventKind, jumps: list[int])
     return Event(
         f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
         kind,
-        kind.value.capitalize(),
+        title,
         sentence,
         f"{name} {short.format(*words)}",
         step=begin,
