@@ -63,6 +63,17 @@ def test_epochs_that_only_an_evaluation_at_their_ends_tells(seed: int) -> None:
     assert kept(samples(seed), val=evaluation) == STEPS.tolist()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_of_few_long_epochs_the_means_of_parts_stay(seed: int) -> None:
+    losses, few = samples(seed), STEPS < 3 * BATCHES
+    mean = np.round(means(losses[few], EPOCH[few]), 4)
+    epoch = series(EPOCH[few].astype(float), STEPS[few], Role.EPOCH)
+    loss = settled({"x": series(mean, STEPS[few]), "epoch": epoch})["x"]
+    parts = [part for tooth in np.split(STEPS[few], 3) for part in np.array_split(tooth, 8)]
+    assert loss.steps.tolist() == [int(part[-1]) for part in parts]
+    assert loss.values == pytest.approx([losses[part].mean() for part in parts], abs=0.002)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_epochs_of_one_length_that_nothing_tells(seed: int) -> None:
     """Single samples are left alone, also where each epoch begins higher, as after a restart of the rate."""

@@ -699,13 +699,14 @@ def test_of_numbered_losses_the_one_that_equals_an_opponents_is_not_judged() -> 
     }
 
 
-def test_a_loss_with_one_value_a_step_is_judged_before_one_with_several() -> None:
-    """As DARTS logs: `loss` stands for six data sets in each epoch, `train_loss` for the training."""
-    logged = table(train_loss=np.linspace(2, 1, 20), valid_loss=np.linspace(2.2, 1.4, 20))
-    steps = np.repeat(np.arange(20), 6)
-    logged["loss"] = Series("loss", Role.OTHER, steps, np.sin(steps), np.full(120, np.nan))
+@pytest.mark.parametrize(("n_steps", "name"), [(20, "total_loss"), (12, "loss")])
+def test_a_loss_with_one_value_a_step_is_judged_before_one_with_several(n_steps: int, name: str) -> None:
+    """As DARTS logs: `loss` stands for six data sets in each epoch. A dozen epochs are no course."""
+    logged = table(total_loss=np.linspace(2, 1, n_steps), valid_loss=np.linspace(2.2, 1.4, n_steps))
+    steps = np.repeat(np.arange(n_steps), 6)
+    logged["loss"] = Series("loss", Role.OTHER, steps, np.sin(steps), np.full(len(steps), np.nan))
     loss = judged(assign(logged).values())
-    assert loss is not None and loss.metric == "train_loss"
+    assert loss is not None and loss.metric == name
 
 
 def test_the_loss_of_the_training_is_judged_before_a_bare_one() -> None:

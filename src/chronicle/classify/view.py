@@ -2,7 +2,7 @@
 
 Rules read series in the order of the log, without rows that were never written and without running means that
 have not settled: a progress bar shows the mean since the epoch began, so its loss has the form of saw teeth,
-and only the last value of a tooth is a measurement.
+and only the last value of a tooth, or of a few long ones what was added in parts of them, is a measurement.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ _MEAN_SAMPLES = 32  # the fewest of a mean since the start
 _STILL_SHARE = 0.05  # of the way of a mean in the first half of its rows
 _MEAN_ERRORS = 4.0  # standard errors of that exponent, below which it is not that of samples
 _LOG_NOISE_SPREAD = 1.11  # [log units] standard deviation of the log of Gaussian magnitudes
+_PARTS = 8  # of a tooth
 _RESET_TIMES = 3.0  # the last moves of a tooth: so far is the next tooth away
 # Of teeth that nothing tells: how many at least; what share of them begins farther away than an eighth of
 # their length, in usual moves (a mean of n samples moves by an n-th of what one does); and how much more the
@@ -230,8 +231,9 @@ def written(series: Mapping[str, Series]) -> dict[str, Series]:
 
 
 def settled(series: Mapping[str, Series]) -> dict[str, Series]:
-    """The series; of running means that begin again with each epoch or step only the last values, of
-    evaluations and rewards that are logged until the next one only the first."""
+    """The series; of running means that begin again with each epoch or step only the last values (of a loss
+    of few epochs the means of parts), of evaluations and rewards that are logged until the next one only the
+    first."""
     epoch = max((s for s in series.values() if s.role is Role.EPOCH), key=len, default=None)
     steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _FEWEST_TEETH}.values()
     return {m: _settled(s, epoch, steps) if s.role in _MEASURED else s for m, s in series.items()}
@@ -245,10 +247,25 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
         lengths = np.diff(np.append(begins, len(series)))
         if np.count_nonzero(lengths >= _TOOTH_SAMPLES) >= _FEWEST_TEETH and _is_running_mean(series, begins):
             ends = np.append(begins[1:], len(series)) - 1
+            if len(ends) < MIN_POINTS and series.role in LOSSES:
+                return _parts_of_teeth(series, begins)
             return series.pick(ends if lengths[-1] >= _WHOLE_SHARE * median(lengths[:-1]) else ends[:-1])
     firsts = first_showings(series.values) if series.role in _HELD_OUT else None
     series = series if firsts is None else series.pick(firsts)
     return _between_rows(finite(series)) if series.role in _SPEED else series
+
+
+@np.errstate(invalid="ignore", over="ignore")  # logged values may be as large as floats get
+def _parts_of_teeth(series: Series, begins: NDArray[np.intp]) -> Series:
+    """The means of parts of each tooth: of few long epochs the last values alone would be no course. Parts of
+    several rows, since a mean of many samples is too rounded to tell what the last one was."""
+    teeth = np.split(np.arange(len(series)), begins[1:])
+    parts = [part for tooth in teeth for part in np.array_split(tooth, _PARTS) if len(part)]
+    first, last = (np.array([part[place] for part in parts]) for place in (0, -1))
+    nth = np.arange(len(series)) - np.repeat(begins, [*map(len, teeth)])
+    total = series.values * (nth + 1)
+    before = np.where(nth[first] > 0, total[first - 1], 0.0)
+    return replace(series.pick(last), values=(total[last] - before) / (last - first + 1))
 
 
 def _rewards(series: Series) -> Series:

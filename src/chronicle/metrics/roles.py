@@ -25,6 +25,7 @@ AnySeries = TypeVar("AnySeries", bound=Series)
 Roles = Mapping[str, Role]
 Overrides = Sequence[tuple[str, Role]]
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
+_COURSE_STEPS = 16  # the fewest of a course
 _NO_MEAN, _ROUNDED = 0.05, 0.01  # share of rows in which a whole is no mean; of its value, for rounding
 _NEAR_LOSS, _ALONG = 0.2, 0.8  # relative difference, and correlation, of a loss that is measured twice
 _CLOCKS = ("time", "seconds", "time s", "time sec")  # of a step, or since the start
@@ -466,8 +467,9 @@ def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
     """Of the series of the first role that has some of ``fewest`` points the shortest name of those with the
-    most steps: one with a value a step before one with several, one that says that it is a loss before others
-    (`nll`), and what is told as it is before its running mean. `train_loss` goes before a bare `loss`."""
+    most steps: one with a value a step before one with several, where these are a course; one that says that
+    it is a loss before others (`nll`), and what is told as it is before its running mean. `train_loss` goes
+    before a bare `loss`."""
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]
@@ -478,7 +480,7 @@ def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> A
 
     def order(s: Series) -> tuple[bool, bool, bool, int]:
         words = plain(s.metric).split()
-        repeats = len(s) >= 2 * n_steps[s.metric]
+        repeats = len(s) >= 2 * n_steps[s.metric] >= 2 * _COURSE_STEPS
         return repeats, "loss" not in words, bool({*words} & aliases.SECOND_CHOICE), len(s.metric)
 
     longest = {plain(s.metric): s for s in of_kind if n_steps[s.metric] >= enough}
