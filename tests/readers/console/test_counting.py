@@ -813,3 +813,14 @@ def test_a_bar_whose_count_is_named_an_epoch_counts_epochs(tmp_path: Path) -> No
     (attempt,) = attempts(tmp_path, text)
     assert attempt.axis == "epoch"
     assert attempt.series["loss_u"].steps.tolist() == [*range(12)]
+
+
+def test_a_count_of_another_name_from_zero_is_no_next_pass_of_the_one_before(tmp_path: Path) -> None:
+    """Phases of several trainings, each with a counter of its own."""
+
+    def phase(name: str, of: int, distance: int) -> str:
+        return "".join(f"{name} Step {n}/{of} | Loss: {4 - 3 * n / of:.4f}\n" for n in range(0, of, distance))
+
+    text = phase("Coarse", 200, 10) + phase("Fine", 200, 20) + phase("Fine", 60, 20) + phase("Coarse", 60, 10)
+    ((steps, _),) = [zip(*points(attempt, "Loss"), strict=True) for attempt in attempts(tmp_path, text)]
+    assert list(steps) == [*range(0, 200, 10), *range(0, 200, 20), 0, 20, 40, *range(0, 60, 10)]

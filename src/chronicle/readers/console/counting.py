@@ -285,14 +285,17 @@ class Course:
         if _is_global(pair.name):
             self.last = int(pair.value)
         else:
-            self.last = self._epochs.step(self._epoch_of(pair, has_epoch), int(pair.value), pair.of)
+            is_other = (pair.name, pair.of) != (before.name, before.of)
+            begins_another = is_other and not (pair.value or has_epoch)  # which is no next pass of this one
+            of = 0 if begins_another else pair.of
+            self.last = self._epochs.step(self._epoch_of(pair, has_epoch), int(pair.value), of)
         self._count = pair
 
     def _epoch_of(self, pair: Pair, has_epoch: bool) -> float:
         """The epoch of a count; if none is ever named, whole passes over the batches are counted."""
         before = self._count
         counts_passes = self._counts_passes or not (has_epoch or self._epoch)
-        if counts_passes and before.of and pair.of == before.of:
+        if counts_passes and before.of and pair.of == before.of and pair.name == before.name:
             self._counts_passes = True
             self._epoch += pair.value < before.value and before.value >= _WHOLE_PASS * before.of
         return self._epoch
