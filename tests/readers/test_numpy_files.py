@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,21 @@ def test_steps_stand_before_a_metric(order: Any, tmp_path: Path) -> None:
 def test_rewards_and_scores_name_a_file_too(name: str, tmp_path: Path) -> None:
     (attempt,) = read(saved(tmp_path / f"{name}.npy", np.array([0.25, 0.5, 0.5, 0.75])))
     assert points(attempt) == {name: [(0, 0.25), (1, 0.5), (2, 0.5), (3, 0.75)]}
+
+
+@pytest.mark.parametrize("other", ["val_loss", "accuracy"])
+def test_three_epochs_are_a_column_where_a_loss_stands_beside_its_held_out_loss(
+    other: str, tmp_path: Path
+) -> None:
+    columns = {"loss": [2.5, 2.0, 1.75], other: [2.25, 1.5, 1.25]}
+    np.savez(tmp_path / "history.npz", **{name: np.array(values) for name, values in columns.items()})
+    (tmp_path / "history.json").write_text(json.dumps(columns))
+    for file in (tmp_path / "history.npz", tmp_path / "history.json"):
+        if other == "val_loss":
+            assert points(read(file)[0]) == {n: [*enumerate(values)] for n, values in columns.items()}
+        else:
+            with pytest.raises(UnknownFormat):
+                read(file)
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])

@@ -35,7 +35,7 @@ from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import runs_in_table
 from chronicle.readers.columns import columns_of
 from chronicle.readers.csv_tables import names_of
-from chronicle.readers.json_documents import MIN_CELLS, rows_of_columns
+from chronicle.readers.json_documents import MIN_CELLS, fewest_cells, rows_of_columns
 from chronicle.readers.step_axis import Column, column_key, counted_by, counts_steps
 from chronicle.readers.text import Head, clean, unpack
 from chronicle.readers.trackers.offline import is_trackio
@@ -266,7 +266,7 @@ def _columns_of_arrays(path: Path) -> tuple[dict[str, Column], int, list[Fault],
 def _chosen(path: Path, forms: Mapping[str, Form]) -> dict[str, Form]:
     """The arrays that are columns of a log, by names and forms alone: the metrics, and what is as long as one
     or counts steps; {} where none is. Rewards and scores beside rows of many numbers are those of samples."""
-    tables = {name: form for name, form in forms.items() if form.n_rows >= MIN_CELLS}
+    tables = {name: form for name, form in forms.items() if form.n_rows >= fewest_cells(forms)}
     if tables.keys() >= {*_EVALUATIONS[:2]}:
         return {n: tables[n] for n in _EVALUATIONS if n in tables}
     is_alone = [*forms] == [path.stem]

@@ -11,8 +11,9 @@
 
 A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or epochs
 beside a decimal number, or that hold numbers alone, a loss and no id; or 3 that count anything beside a loss
-or a score; or columns of at least 4 numbers, one of which is a loss or a score, or which are what a phase
-measured. One is known by its key: ``trainer_state.json`` of Hugging Face.
+or a score; or columns of at least 4 numbers (3 if a loss stands beside its held-out loss), one of which is a
+loss or a score, or which are what a phase measured. One is known by its key: ``trainer_state.json`` of
+Hugging Face.
 """
 
 from __future__ import annotations
@@ -300,7 +301,8 @@ def rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any
         return rows if all(any(map(_moves, row)) for row in rows) else []
     numbered = {key: _numbered(cells) for key, cells in value.items()}
     lists = ((key, list(numbered[key].values()) or cells) for key, cells in value.items())
-    columns = {clean(key): [*map(_spelled, cells)] for key, cells in lists if _are_cells(cells)}
+    fewest = fewest_cells(value)
+    columns = {clean(key): [*map(_spelled, cells)] for key, cells in lists if _are_cells(cells, fewest)}
     if not any(map(_moves, columns)) and not _measures(path, columns):
         return []
     if rows := _rows_by_own_steps(columns):
@@ -337,8 +339,14 @@ def _rows_by_own_steps(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
     return [rows[step] for step in sorted(rows)]
 
 
-def _are_cells(value: Any) -> bool:
-    is_column = isinstance(value, list) and len(value) >= MIN_CELLS
+def fewest_cells(names: Iterable[str]) -> int:
+    """How many numbers make a column: fewer where a loss stands beside its held-out loss, as of Keras."""
+    roles = set(map(role_of, names))
+    return MIN_JUDGED_ROWS if roles >= {Role.LOSS, Role.VALIDATION_LOSS} else MIN_CELLS
+
+
+def _are_cells(value: Any, fewest: int = MIN_CELLS) -> bool:
+    is_column = isinstance(value, list) and len(value) >= fewest
     return is_column and all(isinstance(_spelled(cell), int | float | None) for cell in value)
 
 
