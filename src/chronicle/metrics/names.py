@@ -141,8 +141,7 @@ def words_of(name: str) -> list[str]:
 
 def players(names: Collection[str]) -> set[str]:
     """The names that are losses of the players of an adversarial training: `g gan`, `g l1`, `d real`
-    (pix2pix), `cycle a`. Empty unless both generator and opponent are there; single letters count only if no
-    other single letters are in the log."""
+    (pix2pix), `cycle a`. Empty without generator or opponent; single letters count only without others."""
     words_in = {name: set(name.split()) for name in names if _OF_PLAYERS.issuperset(name.split())}
     parts = {name for name, words in words_in.items() if words & _OF_ONE_SIDE}
     if any(len(name) == 1 and name not in parts for name in names):

@@ -106,10 +106,8 @@ def log_like(path: Path) -> bool:
 
 
 def is_log(path: Path) -> bool:
-    """Whether something in a folder is to be read: its name says that it is a log, or a reader knows it.
-
-    An event file or a run file of W&B of no bytes (a job that died at once) is none.
-    """
+    """Whether something in a folder is to be read: its name says that it is a log, or a reader knows it. An
+    event file or a run file of W&B of no bytes (a job that died at once) is none."""
     try:
         info = os.stat(path)
         if stat.S_ISDIR(info.st_mode):
@@ -219,10 +217,8 @@ def run_key(path: Path) -> str:
 
 @dataclass(frozen=True)
 class RunSource:
-    """One run: its id (a relative path) and its files; a folder stands for all logs below it.
-
-    ``only`` is the name of one run in a store of several (the fact "run" of its attempts).
-    """
+    """One run: its id (a relative path) and its files; a folder stands for all logs below it. ``only`` is the
+    name of one run in a store of several (the fact "run" of its attempts)."""
 
     run_id: str
     paths: tuple[Path, ...]
@@ -231,10 +227,8 @@ class RunSource:
 
 @dataclass
 class Folder:
-    """A folder with the logs in it, and the folders in it that hold logs at any depth.
-
-    ``whole`` are the folders in it that are one log each.
-    """
+    """A folder with the logs in it, the folders in it that are one log each (``whole``), and those that hold
+    logs at any depth."""
 
     path: Path
     logs: list[Path] = field(default_factory=list)
@@ -281,11 +275,8 @@ class _Scanned:
 
 
 def scan(path: Path, wanted: Wanted, seen: _Scanned | None = None) -> Folder:
-    """The tree of logs below ``path``; a folder that cannot be listed counts as a log, to be reported.
-
-    Raises:
-        UsageError: it is the root of a file system, or very many files in it are no logs.
-    """
+    """The tree of logs below ``path``; a folder that cannot be listed counts as a log, to be reported. Raises
+    UsageError if it is the root of a file system, or very many files in it are no logs."""
     folder = Folder(path)
     if seen is None and path.resolve() == path.resolve().parent:
         raise UsageError(f"{path} is the root of a file system. Remedy: name the folder of the runs")

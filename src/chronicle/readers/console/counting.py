@@ -262,8 +262,7 @@ class Course:
         return pair.value == self._count.value and key_of(pair) == key_of(self._count)
 
     def _in_full(self, pair: Pair, *, is_next: bool) -> Pair:
-        """A count that is told in thousands or more (``12K``) as the one that is meant if the distance of the
-        counts that were told in full goes on."""
+        """A count in thousands (``12K``) as the one that is meant if the distance of full counts goes on."""
         before = self._count
         expected = before.value + self._distance * is_next
         if pair.unit:

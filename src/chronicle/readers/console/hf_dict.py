@@ -216,8 +216,7 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _is_again(own: dict[str, Any], values: dict[str, float]) -> bool:
-    """Whether a record is the one before again, in a log whose first record stands twice: a callback prints
-    what the Trainer rounds and prints."""
+    """Whether a record comes again where the first one does: a callback prints what the Trainer rounds."""
     before, own["before"] = own["before"], str(values | {"epoch": round(values.get("epoch", 0.0), 2)})
     if before and own["is_doubled"] is None:
         own["is_doubled"] = before == own["before"]

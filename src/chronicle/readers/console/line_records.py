@@ -372,8 +372,7 @@ class Gatherer:
         self._block[pair.name] = pair, source
 
     def _begins_another(self, pair: Pair, text: str) -> bool:
-        """Whether a counter begins a block, as it did when it was first seen: before any loss or score, or
-        with a colon at the end of its line."""
+        """Whether a counter begins a block, as at first: before a loss or score, or with a colon behind."""
         if not counts(pair):
             self._has_metric |= is_result(pair.name)
             return False

@@ -51,8 +51,7 @@ class Words(NamedTuple):
 
 class Form:
     """What records with the same names have in common. ``epoch`` is the place of the pair that counts epochs
-    (-1: none), ``ranked`` are those that count steps: rank, place and name, the best first. ``kept`` caches,
-    by counter, the places of the other pairs."""
+    (-1: none), ``ranked`` are rank, place and name of those that count steps; ``kept`` caches others."""
 
     def __init__(self, names: tuple[str, ...], words: Words) -> None:
         self.names, self.words = names, words

@@ -310,9 +310,8 @@ def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> b
 
 
 def _have_growing_steps(records: Iterable[Record], course: Course, mentions_training: bool) -> bool:
-    """Whether records of one shape stand at steps that grow. Solvers, benchmarks and servers print such
-    records too: names that are not known only count if the log mentions a training. Of a training that has
-    only begun, one loss at `epoch 1/3` is enough."""
+    """Whether records of one shape stand at steps that grow. Solvers and servers print such records:
+    names that are not known only count if the log mentions a training. At `epoch 1/3` one loss is enough."""
     steps_of = dict[tuple[object, ...], list[int]]()  # by what is alike
     has_begun, in_epoch = False, False
     for record in records:

@@ -93,8 +93,7 @@ def frames(
 
 
 def _headers(buffer: U8, stops: Ints, follow: int) -> tuple[Ints, Ints, Ints]:
-    """Begin and end of all frames with the header of an event, and the begin of those that are not complete.
-    A few may be inside of another frame."""
+    """Begin and end of all frames with an event's header, a few inside others, and the begin of cut ones."""
     last = max(0, len(buffer) - HEADER - FOOTER)
     at = np.flatnonzero(buffer[HEADER : HEADER + last] == FIRST_BYTE)
     length = word(buffer, at, "<u8")
