@@ -908,6 +908,12 @@ def test_whole_numbers_under_a_bare_l_are_lengths() -> None:
     assert assign(log("train", values=(2.5, 3.0, 1.0)))["train"].role is Role.LOSS
 
 
+def test_parts_with_a_bare_name_stand_beside_a_loss() -> None:
+    roles = {name: s.role for name, s in assign(log("loss", "ce", "kl", "accuracy")).items()}
+    assert roles == {"loss": Role.LOSS, "ce": Role.PART_LOSS, "kl": Role.PART_LOSS, "accuracy": Role.SCORE}
+    assert assign(log("loss", "kl", "accuracy"))["kl"].role is Role.OTHER
+
+
 def test_a_part_of_a_loss_that_is_switched_off_does_not_stand_for_the_whole() -> None:
     """The poses of YOLO, whose keypoints may have no visibility to learn."""
     assigned = assign(log(*(f"train/{part}_loss" for part in ("box", "pose", "kobj", "cls", "dfl"))))

@@ -29,7 +29,7 @@ from chronicle.classify.rules.objectives import FAILED
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.aliases import A_WIN, OF_SELF_PLAY
+from chronicle.metrics.aliases import A_WIN, OF_SELF_PLAY, OF_WEIGHTS
 from chronicle.metrics.names import LOSSES, is_of_opponent, plain
 from chronicle.metrics.roles import MIN_POINTS, SCORES
 from chronicle.metrics.values import count, plural
@@ -42,6 +42,7 @@ COURSES = {"plateau", "grokking", FAILED}  # of one player of a game
 LONGER_TIMES = 10  # the points of an attempt: one that has so many more represents the run
 PASSING_NAN_SHARE = 0.05  # of the samples since the first NaN: a run that loses more does not go on
 DONE_SHARE = 1e-3  # of the highest learning rate: no schedule goes so low before its end
+MOVES_ALONG = 0.9  # correlation of the moves of a loss with those of the part that is most of it
 SETTING_SAMPLES = 8  # around a change of a logged setting; and the most changes of a setting
 SINGLE = float(np.finfo(np.float32).eps)  # of a first value: less is lost where numbers have 32 bits
 WILD_FALL_SCALES = 6.0  # of a wild loss: two first values are not so far above its end by chance
@@ -270,6 +271,31 @@ def part_alone(view: View, finding: Finding) -> bool:
     return (is_part or finding.pattern == DATASET_SPIKE) and not any(overlap(f, finding) for f in rises)
 
 
+def weighed_anew(attempt: AttemptView, finding: Finding) -> bool:
+    """Whether the judged loss rises, but none of its parts by half as much or more, in log units. A sum with
+    fixed weights cannot rise by more than the part that rises most. Most of the loss before must be one of
+    these parts, with which it moved: what is not logged might rise otherwise."""
+    loss = attempt.loss
+    if loss is None or finding.metric != loss.metric or finding.pattern not in RISES:
+        return False
+    parts = [s for s in attempt.by_role(Role.PART_LOSS) if np.array_equal(s.steps, loss.steps)]
+    before = loss.steps < finding.start_step
+    are_positive = all((s.values >= 0).all() for s in (loss, *parts))
+    if len(parts) < 2 or before.sum() < LEVEL_SAMPLES or not are_positive:
+        return False
+    rise, ways = moved_by(loss, finding)[0], [moved_by(s, finding)[0] for s in parts]
+    whole = loss.values[before]
+    return max(ways) < 0.5 * rise and any(is_most_of(whole, s.values[before]) for s in parts)
+
+
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # values may be as large as floats get
+def is_most_of(whole: Floats, part: Floats) -> bool:
+    """Whether a part is more than half of a loss, and moves with it from sample to sample."""
+    moves = np.diff(whole), np.diff(part)
+    is_large = median(whole) < 2 * median(part) <= 2.1 * median(whole)
+    return is_large and all(map(np.any, moves)) and bool(np.corrcoef(*moves)[0, 1] >= MOVES_ALONG)
+
+
 def has_idle_rate(rate: Series, since: int, share: float) -> bool:
     """Whether a learning rate is at most this share of its highest value ever since a step."""
     values = np.nan_to_num(rate.values)
@@ -278,19 +304,33 @@ def has_idle_rate(rate: Series, since: int, share: float) -> bool:
 
 
 def _planned(attempt: AttemptView, finding: Finding) -> Iterator[str]:
-    """What was changed on purpose where a rise begins: a part of the loss that is zero in every sample before
-    it and in none after it; or a setting, such as a sequence length, that changes there and rarely anywhere
-    else."""
-    for series in attempt.by_role(*LOSSES, Role.PART_LOSS) if finding.pattern == SHIFT else ():
+    """What was changed on purpose where a rise begins: a part of the loss, or its weight, that is zero in
+    every sample before it and in none after it; or a setting, such as a sequence length, that changes there
+    and rarely anywhere else."""
+    weights = (s for s in attempt.by_role(Role.OTHER) if OF_WEIGHTS & {*plain(s.metric).split()})
+    parts = (*attempt.by_role(*LOSSES, Role.PART_LOSS), *weights)
+    for series in parts if finding.pattern == SHIFT or _jumps(attempt.loss, finding) else ():
         off, begins = series.values == 0, int(np.searchsorted(series.steps, finding.start_step))
         if 1 < begins < len(off) and off[:begins].all() and not off[begins:].any():
             yield f"{series.metric} was switched on"
+    if weighed_anew(attempt, finding):
+        yield "no logged part of the loss rose with it, so their weights changed"
     for series in attempt.by_role(Role.OTHER) if finding.pattern in BUMPS else ():
         edges = np.flatnonzero(np.diff(series.values)) + 1
         away = np.abs(edges - np.searchsorted(series.steps, finding.start_step))
         rare = len(edges) <= min(SETTING_SAMPLES, len(series) / (20 * SETTING_SAMPLES))
         if rare and np.any(away <= SETTING_SAMPLES):
             yield f"{series.metric} was set anew"
+
+
+def _jumps(loss: Series | None, finding: Finding) -> bool:
+    """Whether the judged loss has risen by half of its rise at once, and does not go on climbing."""
+    if loss is None or loss.metric != finding.metric or finding.pattern not in RISES:
+        return False
+    steps, y = positive(loss)
+    before, after = y[steps < finding.start_step][-LEVEL_SAMPLES:], y[steps >= finding.start_step]
+    rise = median(after[: 2 * LEVEL_SAMPLES]) - median(before)
+    return bool(len(before) and len(after) and rise >= 0.5 * (after.max() - median(before)) > 0)
 
 
 def _lasts(view: View, finding: Finding, share: float) -> bool:

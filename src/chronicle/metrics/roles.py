@@ -166,9 +166,9 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
         roles |= dict.fromkeys(corpora, Role.DATASET_LOSS)
     if not parts:
         by_players = names.players(set(map(plain, others)))
-        of_detectors = [name for name in others if plain(name) in aliases.OF_DETECTORS]
+        bare = [n for n in others if plain(n) in (aliases.BESIDE_A_LOSS if losses else aliases.OF_DETECTORS)]
         parts = [name for name in others if plain(name) in by_players]
-        parts += of_detectors if len(of_detectors) > 1 else []
+        parts += bare if len(bare) > 1 else []
         roles |= dict.fromkeys(parts, Role.PART_LOSS)
     of_an_agent = [name for name in parts if aliases.OF_PPO & set(words_of(plain(name)))]
     if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()) and (len(parts) > 1 or not of_an_agent):

@@ -502,6 +502,11 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"episodic return": steps(*range(10))},
         "row",
     ),
+    "a program that the policy wrote tells no return of an episode": (
+        repeated("step {i}, reward: {loss}\n        return 1\n    return [0, 1]\n"),
+        {"reward": LOSS},
+        "step",
+    ),
     "nothing counts": (
         repeated("--- \nloss: {loss}\ntest loss: 1.5\n"),
         {"loss": steps(*range(10)), "test loss": steps(*range(10), first=1.5, by=0)},

@@ -2,8 +2,9 @@
 
 throughput-drop
     Sees: a lasting fall of the throughput, or rise of the time that a step takes.
-    Rule: for 50 steps and 8 samples or more, the speed is 3 % below the median before, which is more than
-    the last decimal, and the batch size did not change. It begins half way down and ends half way back.
+    Rule: for 50 steps and 8 samples or more, the speed is 3 % below the median before, and would be if one
+    unit of its last decimal were rounding, and the batch size did not change. It begins half way down and
+    ends half way back.
     Blind to: a run that is slow from its first step.
     False alarm: a search for a slow node that does not exist.
     Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU), SmolLM3's alarm band.
@@ -36,7 +37,7 @@ from chronicle.model import Finding, Floats, Role, Series
 SPEED_SAMPLES = 32  # the fewest that have a level of the speed
 SECONDS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "min": 60.0}
 SAME_PAUSE_SHARE = 0.1  # of the length of a pause: another one as long is of the same kind
-ROUNDED_UNITS = 1.5  # of the last decimal: less may be rounding, as from 0.003 to 0.004 s
+ROUNDED_UNITS = 0.99  # of the last decimal: half of it for either level may be rounding
 USUAL_SAMPLES = 256  # before a drop, whose median is the usual speed
 
 
@@ -68,8 +69,9 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
     b = slow_until(slower, least, limits.midway) + a
     a += slow_from(slower[: b - a], least, limits.midway)
     lasts, share = steps[b - 1] - steps[a], 1 - float(np.exp(-sign * median(y[a:b] - median(before))))
-    apart = abs(float(np.exp(median(y[a:b])) - np.exp(median(before))))
-    if apart < ROUNDED_UNITS * last_decimal(series.values):
+    usual, slow = float(np.exp(median(before))), float(np.exp(median(y[a:b])))
+    rounding = ROUNDED_UNITS * last_decimal(series.values)
+    if abs(usual - slow) - rounding < limits.slower * max(usual, slow):
         return
     around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
     sizes = attempt.first(Role.BATCH_SIZE)

@@ -335,7 +335,10 @@ class Gatherer:
         vars(table := Table()).update(vars(self._table))
         if table.read(words) is not None or vars(table) != vars(self._table):
             return None
-        reading = _reading(named := _named(words), words)
+        named = _named(words)
+        if len(named) == 1 and pairs.STATEMENT.search(text):  # the words have lost their indentation
+            named = ()
+        reading = _reading(named, words)
         is_alone = len(named) == 1 and words.lstrip(_BULLETS).startswith(named[0].name)
         if is_alone and not (_CHECKPOINT.match(words) or _RESUMED.match(words) or _trial(named, words)[1]):
             reading = reading._replace(form=form_of(reading.form.names, Words(event=_PART)))

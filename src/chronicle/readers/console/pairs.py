@@ -417,7 +417,7 @@ _NO_MEASURE = {"eta", "ert", "remaining", "v_num", "pid", "rank", "cuda"}
 # A source file or, as in "HTTP/1.1 200 OK", a version: the number behind it measures nothing.
 _NO_NAME = re.compile(r"\.(?:py|pyx|cpp|cc|c|cu|cuh|h|hpp|go|rs|java|scala)$|/\d+\.\d+$")
 _BEST = re.compile(r"(?i)best(?=\s?[:=])")  # "Best = 6.0" is a name, "at best 6.0" is none
-_STATEMENT = re.compile(r"(?i)(?:\s\s|[#,;] )return -?\d+(?!\.?\d)")  # of a program that a model wrote
+STATEMENT = re.compile(r"(?i)(?:\s\s|[#,;] )return (?:\w{0,20}\[|-?\d+(?!\.?\d))")  # that a model wrote
 
 
 def shortened(text: str) -> str:
@@ -461,7 +461,7 @@ def pairs(text: str) -> list[Pair]:
                 in_line.append(Pair(name or PROGRESS, value * (unit or 1), int(match["of"] or 0), unit))
             score_end = match.end() if role_of(name) in MEASURES else -1
     is_lone = len(in_line) == 1  # "[3] Training begins" is an item of a list
-    return [] if is_lone and (list_number or _STATEMENT.search(text)) else in_line
+    return [] if is_lone and (list_number or STATEMENT.search(text)) else in_line
 
 
 def _of_phase(name: str, since: str) -> str:
