@@ -26,12 +26,19 @@ def built(tmp_path_factory):
     for number, name in enumerate(["one", "two & <b>three</b>"]):
         (logs / name).mkdir(parents=True)
         healthy(logs / name / "log.csv", seed=number)
-    (logs / "broken").mkdir()
-    (logs / "broken" / "log.csv").write_bytes(b"")
+    (logs / "broken+2").mkdir()
+    (logs / "broken+2" / "log.csv").write_bytes(b"")
     (logs / "no run").mkdir()
     (logs / "no run" / "train.log").write_text("no training here: 1\n")
     ran = subprocess.run(COMMAND, cwd=work, capture_output=True, text=True)
     return work, ran
+
+
+def test_the_last_lines_of_a_build_count_runs_as_the_site_does(chronicle, tmp_path):
+    """A run that cannot be judged was counted as unexpected here, and as "cannot tell" on Home."""
+    (tmp_path / "few.csv").write_text("step,loss\n1,2.5\n2,2.25\n")
+    ran = chronicle("build", "few.csv", "--jobs", "1")
+    assert ran.out.splitlines()[0] == "1 run: 1 cannot tell"
 
 
 @pytest.mark.slow
@@ -42,12 +49,12 @@ def test_bare_paths_make_a_site(built):
     assert ran.stdout.splitlines()[-1] == f"Open {work.resolve() / 'chronicle-site' / 'index.html'}"
     unknown, error = ran.stderr.splitlines()
     assert unknown.startswith("No reader knows logs/no run/train.log. Remedy: ")
-    assert error.startswith("error: ") and "broken" in error
+    assert error.startswith("error: broken+2: ")  # by its name: the id of a run without a page is of no use
     site = work / "chronicle-site"
     for page in ["index.html", "browse.html", "runs/one/index.html", "unreadable.html", "guide/index.html"]:
         assert (site / page).is_file(), page
     unreadable = (site / "unreadable.html").read_text("utf-8")
-    assert "broken" in unreadable and "<li>logs/no run/train.log</li>" in unreadable
+    assert ">broken+2<" in unreadable and "<li>logs/no run/train.log</li>" in unreadable
 
 
 def test_every_entry_fits_the_published_schema(built):

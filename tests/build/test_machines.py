@@ -103,6 +103,10 @@ def test_what_is_said_of_logs_that_tell_of_no_run() -> None:
         "the log of a machine, not of a training (2 faults, first: Xid 79 (2023-11-20T09:05:00Z, n1)); "
         f"it may belong to a, b, c, …, which ran at the same time. {what}",
     )
+    job = machine(fault(100, "n1"), log_of="job")
+    assert runs_concerned([job], [])[1].startswith(
+        "the output of a job that logged no values (1 fault, first: Xid 79 (2023-11-20T09:05:00Z, n1)); no"
+    )
     assert runs_concerned([machine()], [])[1].startswith(
         "the log of a machine, not of a training (0 faults); no run"
     )
@@ -160,7 +164,7 @@ def test_one_that_goes_away_meanwhile_is_a_problem_of_its_own(tmp_path: Path) ->
     assert left["a"].entry and left["a"].problems == ()
     assert left["dmesg"].entry is None
     assert left["dmesg"].problems == (
-        "dmesg: no log in dmesg: there is no series of numbers in it. Remedy: name a log of scalars",
+        "dmesg: no series of numbers is in it. Remedy: `chronicle doctor` shows what is in it",
     )
 
 

@@ -101,6 +101,14 @@ def test_examples(name: str) -> None:
     assert summary(diagnosis(curve.run())) == expected
 
 
+def test_the_reason_counts_as_the_log_does() -> None:
+    """A finding at epoch 1000 was said to begin at step 1000."""
+    (log,) = Curve(1).freeze(0.5, 200).run().attempts
+    assert (
+        classify([replace(log, axis="epoch")]).because == "Bad: Frozen metric in loss from epoch 1\u202f000."
+    )
+
+
 def test_every_criterion_of_a_finding_says_what_was_measured() -> None:
     (finding,) = findings(Curve(1).spike(0.5, 20, rise=2, fall=8).run(), "spike-fast-recovery")
     assert [(c.name, c.value, c.unit, c.threshold, c.met) for c in finding.criteria] == [

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.readers.gold import EXAMPLES, examples
+from tests.readers.writers import event_log
 
 from chronicle.build.entry import to_json
 from chronicle.cli.doctor import examine
@@ -93,7 +94,8 @@ def test_a_text_that_is_no_log_is_shown_by_the_pairs_in_its_lines(chronicle, tmp
     ran = chronicle("doctor", "notes.txt")
     assert ran.code == 1
     assert "nothing was read" in ran.out
-    assert "no reader knows this format" in ran.out
+    assert "no reader knows this format. Remedy: write a counter and values by name into its lines" in ran.out
+    assert "chronicle doctor" not in ran.out
     assert "  not understood, 2 lines: loss\n          2  loss: 2.5\n          3  loss: 2.4\n" in ran.out
 
 
@@ -203,8 +205,7 @@ def test_a_folder_in_which_nothing_is_read(chronicle, tmp_path):
     report = examine(Path("runs"))
     assert report["n_bytes"] == 9
     assert report["doubts"] == [
-        "no file is a log. No reader knows notes.txt. Remedy: `chronicle doctor` on one of them says what it"
-        " lacks"
+        "no file is a log. No reader knows notes.txt. Remedy: `chronicle doctor` on it says what it lacks"
     ]
 
 
@@ -221,3 +222,12 @@ def test_which_of_several_counters_is_the_axis(chronicle, tmp_path):
 def test_a_log_of_one_step_has_no_plural(chronicle, tmp_path):
     (tmp_path / "a.csv").write_text("step,loss\n1,2.5\n")
     assert "  attempt a.csv: step 1, 1 metric, 1 fact\n" in chronicle("doctor", "a.csv").out
+
+
+def test_a_log_of_a_known_format_without_numbers_is_named_by_it(chronicle, tmp_path):
+    """The remedy was to name a log of a known format, or the log itself, which had been named."""
+    event_log(tmp_path / "events.out.tfevents.1.host", {})
+    ran = chronicle("doctor", "events.out.tfevents.1.host")
+    assert ran.code == 3
+    assert "In doubt: its format is event file, and no series of numbers is in it" in ran.out
+    assert ran.err.endswith("Remedy: name the log of a training\n")

@@ -13,7 +13,7 @@ from chronicle.build.sources import expand
 from chronicle.errors import AmbiguousFormat, LogError, NothingToRead, UnknownFormat, UsageError
 from chronicle.metrics.values import natural
 from chronicle.model import Role
-from chronicle.readers import find, read, read_all, runs_below
+from chronicle.readers import find, nobody_reads, read, read_all, runs_below
 from chronicle.readers.text import Head
 
 LOSS = {"loss": [(1, 2.5), (2, 2.25)]}
@@ -162,9 +162,10 @@ def test_texts_that_nobody_knows_are_named_with_what_to_do(tmp_path: Path) -> No
         read(tmp_path)
     assert str(caught.value) == (
         f"{tmp_path}: no log with a number in it. "
-        "No reader knows job-1.log, job-2.log, job-3.log, job-4.log, job-5.log, .... "
+        "No reader knows job-1.log, job-2.log, job-3.log, job-4.log, job-5.log and others. "
         "Remedy: `chronicle doctor` on one of them says what it lacks"
     )
+    assert "job-5.log and 2 more. " in nobody_reads([f"job-{number}.log" for number in range(1, 8)])
     with pytest.raises(NothingToRead, match=r"no log in .*\. No reader knows job-1\.log, "):
         expand([tmp_path])
 
@@ -291,7 +292,7 @@ def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
         read(tmp_path)
     assert str(nothing.value) == (
         f"{tmp_path}: no log with a number in it. No reader knows golden.json. "
-        "Remedy: `chronicle doctor` on one of them says what it lacks"
+        "Remedy: `chronicle doctor` on it says what it lacks"
     )
     with pytest.raises(UnknownFormat) as caught:
         read(tmp_path / "golden.json")

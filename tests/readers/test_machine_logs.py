@@ -180,6 +180,7 @@ def test_a_folded_list_names_the_same_hosts_in_the_same_order(hosts: list[str]) 
         ("nid003: [  12.5] x", math.nan, "nid003"),
         ("2023-13-45 08:00:01 x", math.nan, ""),
         ("step 5 | loss 2.5", math.nan, ""),
+        ("/tmp/a/b/c/job-14: line 3:  3904 Aborted (core dumped) python train.py", math.nan, ""),
     ],
 )
 def test_stamps(line: str, time: float, host: str) -> None:

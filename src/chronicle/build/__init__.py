@@ -15,7 +15,7 @@ import gc
 import hashlib
 import importlib.util
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,6 +56,7 @@ class Report:
     outcomes: tuple[Outcome, ...]
     site: Path
     engine_output: str
+    titles: Mapping[str, str]
 
     @property
     def entries(self) -> list[Entry]:
@@ -63,14 +64,16 @@ class Report:
 
     @property
     def unreadable(self) -> list[tuple[str, str]]:
-        """Log or run, and what is wrong with it."""
-        return [(o.run_id, problem) for o in self.outcomes for problem in o.problems]
+        """What could not be read, and what is wrong with it: the id of a run, or the title of one that has
+        no page, whose id may be seen nowhere else."""
+        named = ((o.run_id if o.entry else self.titles[o.run_id], o.problems) for o in self.outcomes)
+        return [(name, problem) for name, problems in named for problem in problems]
 
     def to_json(self) -> dict[str, Any]:
         """The object that `chronicle build --json` prints."""
         shown = ((entry.run_id, entry.verdict, entry.diagnosis.patterns) for entry in self.entries)
         runs = [{"run": run, "verdict": verdict, "patterns": [*patterns]} for run, verdict, patterns in shown]
-        unreadable = [{"run": run, "problem": problem} for run, problem in self.unreadable]
+        unreadable = [{"run": o.run_id, "problem": text} for o in self.outcomes for text in o.problems]
         return {"schema": "chronicle/build/1", "site": str(self.site), "runs": runs, "unreadable": unreadable}
 
 
@@ -147,7 +150,7 @@ def build(
         current = {run.run_id for run in runs} | {outcome.folder.name for outcome in outcomes}
         for folder in (folder for folder in store.glob("*") if folder.name not in current):
             remove(folder)  # the logs of this run were removed, so its pages are removed too
-        report = Report(tuple(outcomes), where.out, "")
+        report = Report(tuple(outcomes), where.out, "", {run.run_id: run.title for run in runs})
         parts, docs = _pages(workspace, report, where.root / "build" / "docs", before, unknown)
         title = config.title if config.title != WorkspaceConfig.title else ""  # the default is no choice
         now = SiteRecord(engine or config.engine, title, strict, newest(runs), docs=docs, parts=parts)

@@ -178,8 +178,8 @@ class Run:
                 raise NotALog(no_logs(aside))
             if problems:
                 raise problems[0]
-            nothing = f"no log in {_logs_of(folder)}: there is no series of numbers in it"
-            raise NothingToRead(self.run_id, nothing, remedy="name a log of scalars")
+            remedy = "`chronicle doctor` shows what is in it"
+            raise NothingToRead(_logs_of(folder), "no series of numbers is in it", remedy=remedy)
         units = {**settings.units, **stated.units}
 
         def as_stated(attempt: Attempt) -> Attempt:

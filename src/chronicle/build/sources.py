@@ -198,10 +198,12 @@ def runs_concerned(logs: Sequence[Attempt], entries: Iterable[Entry]) -> tuple[l
     run_ids = {run.run_id for run in runs if jobs & run.jobs}
     run_ids |= {there[0] for there in present if len(there) == 1}
     maybe = sorted({run_id for there in present for run_id in there})
-    return sorted(run_ids), "" if run_ids else _of_no_run([f for f in faults if f.kind != "read"], maybe)
+    of_job = all(log.facts.get("log_of") == "job" for log in logs)
+    told = [fault for fault in faults if fault.kind != "read"]
+    return sorted(run_ids), "" if run_ids else _of_no_run(told, maybe, of_job)
 
 
-def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str]) -> str:
+def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str], of_job: bool) -> str:
     """The problem of machine logs that concern no run for certain, with the runs that are possible."""
     what = plural(len(faults), "fault")
     if faults:
@@ -214,7 +216,10 @@ def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str]) -> str:
     if maybe:
         why = f"it may belong to {which}, which ran at the same time"
     remedy = "put it into the folder of its run, or name it among the paths of its run.toml"
-    return f"the log of a machine, not of a training ({what}); {why}. Remedy: {remedy}"
+    begin = (
+        "the output of a job that logged no values" if of_job else "the log of a machine, not of a training"
+    )
+    return f"{begin} ({what}); {why}. Remedy: {remedy}"
 
 
 def joined(sources: Sequence[RunSource]) -> list[_Member]:

@@ -375,7 +375,10 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
     if guilty:
         first, more = guilty[0], f", and {len(guilty) - 1} more" if len(guilty) > 1 else ""
         what = BY_ID[first.pattern].title + (f" in {first.metric}" if first.metric else "")
-        return f"{verdict.title()}: {what} from step {count(first.start_step)}{more}."
+        nouns, at = {a.attempt.axis for a in view.attempts}, count(first.start_step)
+        noun = nouns.pop() if len(nouns) == 1 else "step"
+        where = f"{at} {noun}" if noun.endswith("s") else f"{noun} {at}"
+        return f"{verdict.title()}: {what} from {where}{more}."
     if verdict is Verdict.WORRYING and too_many_spikes(view, live):
         return "Worrying: more fast spikes than a good run has."
     if verdict is Verdict.WORRYING:

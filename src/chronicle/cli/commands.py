@@ -289,7 +289,8 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
         else:
             click.echo("\n".join(log_doctor.report_lines(report)))
     if reports and not any(report["attempts"] or report["problem"] for report in reports):
-        raise NothingToRead(f"no log in {', '.join(map(str, paths))}", remedy="name the log itself")
+        named = ", ".join(map(str, paths))
+        raise NothingToRead(f"no series of numbers in {named}", remedy="name the log of a training")
     sys.exit(int(any(report["problem"] or not report["attempts"] for report in reports)))
 
 
@@ -339,8 +340,8 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             say=terminal.say,
             unknown=unknown,
         )
-    for run_id, problem in report.unreadable:  # a single log often has the name of its run
-        terminal.complain(problem if problem.startswith(f"{run_id}:") else f"{run_id}: {problem}")
+    for name, problem in report.unreadable:  # a single log often has the name of its run
+        terminal.complain(problem if problem.startswith(f"{name}:") else f"{name}: {problem}")
     terminal.say(*(remark for outcome in report.outcomes for remark in outcome.remarks))
     if options["verbose"] and report.engine_output:
         click.echo(report.engine_output, err=True)

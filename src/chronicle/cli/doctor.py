@@ -23,7 +23,7 @@ from chronicle.errors import LogError
 from chronicle.metrics.by_values import by_values
 from chronicle.metrics.values import count, grouped, level, plural
 from chronicle.model import Attempt, Fault, Role, Steps
-from chronicle.readers import read_all, what_to_do
+from chronicle.readers import ASK_DOCTOR, read_all, what_to_do
 from chronicle.readers.catalogue import all_readers, is_notebook
 from chronicle.readers.console.chunks import chunks, sample, split
 from chronicle.readers.console.log import Log, Rows, text_of, watched
@@ -39,6 +39,7 @@ CUT, ASIDE, NOT, BLANK = "cut", "known otherwise", "not understood", "blank"
 MOST_KINDS, MOST_SHOWN, MOST_UNREAD, MOST_CHARACTERS, MOST_LINES = 12, 3, 10, 200, 20_000
 MOST_METRICS, MOST_FAULTS, MOST_NAMES = 40, 20, 12
 Numbered = Sequence[tuple[int, str]]
+_NEEDS = "write a counter and values by name into its lines, as in `step 100 loss 2.5`"
 
 
 def examine(path: Path) -> dict[str, Any]:
@@ -60,6 +61,8 @@ def examine(path: Path) -> dict[str, Any]:
         content = {"lines": {}, "kinds": []}
     attempts, problems = reading.attempts, reading.problems
     nothing = [] if attempts or problems else [f"no file is a log. {what_to_do(path, files)}"]
+    if nothing and (names := content.get("claimed_by")):
+        nothing = [f"its format is {' or '.join(names)}, and no series of numbers is in it"]
     return {
         "path": str(path),
         "n_bytes": sum(stamp[0] for stamp in map(stamp_of, files) if stamp),
@@ -68,7 +71,7 @@ def examine(path: Path) -> dict[str, Any]:
         "format": ", ".join(dict.fromkeys(str(a.facts.get("format", "")) for a in attempts)),
         "claimed_by": [],
         "n_readers": len(all_readers()),
-        "problem": "\n".join(printable(str(problem), "") for problem in problems),
+        "problem": "\n".join(printable(str(p).replace(ASK_DOCTOR, _NEEDS), "") for p in problems),
         "doubts": [*_doubts(attempts)] or nothing,
         **content,
         "attempts": [*map(_summary, attempts)],

@@ -145,9 +145,9 @@ def outside(note: model.Note, entry: Entry | None) -> str:
 
 def build_lines(report: Report) -> Iterator[str]:
     """The last lines of `chronicle build`: ``45 runs: 6 good, 7 unexpected, 12 worrying, 20 bad`` …"""
-    verdicts = Counter(entry.verdict for entry in report.entries)
-    tally = ", ".join(f"{count(verdicts[v])} {v}" for v in Verdict if verdicts[v])
-    total = plural(verdicts.total(), "run") + (f": {tally}" if tally else "")
+    badges = Counter(entry.badge for entry in report.entries)
+    tally = ", ".join(f"{count(badges[b])} {b}" for b in (*Verdict, CANNOT_TELL) if badges[b])
+    total = plural(badges.total(), "run") + (f": {tally}" if tally else "")
     unchanged = sum(outcome.cached for outcome in report.outcomes)
     yield total + (f" ({count(unchanged)} unchanged)" if unchanged else "")
     if report.unreadable:

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = ["READERS", "Reading", "RunSource", "read", "read_all", "runs_below", "runs_of_store"]
 
+ASK_DOCTOR = "`chronicle doctor` shows what its lines lack"
 _UNKNOWN = (
-    "no reader knows this format. Remedy: `chronicle doctor` shows what its lines lack; "
+    f"no reader knows this format. Remedy: {ASK_DOCTOR}; "
     "convert it to CSV with a column `step`, or write a reader (docs/own-reader.md)"
 )
 # What is no text and no log, by its ending, and how it becomes one.
@@ -169,13 +170,15 @@ def what_to_do(path: Path, files: Iterable[Path] | None = None) -> str:
     texts = list(islice(filter(find.is_text, files), _MOST_NAMED + 1))  # no other file is opened
     if not texts:
         return "Remedy: name a log of a known format (docs/formats.md)"
-    return nobody_reads([str(text.relative_to(path)) for text in texts])
+    return nobody_reads([str(text.relative_to(path)) for text in texts], are_all=False)
 
 
-def nobody_reads(names: Sequence[str]) -> str:
-    """The message about texts that no reader knows."""
-    named, more = ", ".join(map(clean, names[:_MOST_NAMED])), ", ..." if len(names) > _MOST_NAMED else ""
-    return f"No reader knows {named}{more}. Remedy: `chronicle doctor` on one of them says what it lacks"
+def nobody_reads(names: Sequence[str], are_all: bool = True) -> str:
+    """The message about texts that no reader knows; ``are_all``: no others were left unopened."""
+    named, rest = ", ".join(map(clean, names[:_MOST_NAMED])), len(names) - _MOST_NAMED
+    named += (f" and {rest} more" if are_all else " and others") if rest > 0 else ""
+    which = "it" if len(names) == 1 else "one of them"
+    return f"No reader knows {named}. Remedy: `chronicle doctor` on {which} says what it lacks"
 
 
 def runs_below(path: str | Path) -> list[RunSource]:

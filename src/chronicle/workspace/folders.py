@@ -79,7 +79,7 @@ class RunFolder:
         for root in filter(None, (self.folder, *places)):
             if root.is_absolute() and root.name:
                 path = rf"(?<![\w./-]){re.escape(str(root))}(?:(/)|(?![\w-]|\.\w))"
-                text = re.sub(path, lambda match: "" if match[1] else self.run_id, text)
+                text = re.sub(path, lambda match: "" if match[1] else self.title, text)
         return text
 
     @property
