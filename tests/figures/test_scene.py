@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from tests.figures.runs import attempt, diagnosis, falling, finding, rolled_back, run, series
 
 from chronicle.figures.layout import scene
@@ -94,3 +95,23 @@ def test_a_zoom_at_the_start_of_a_long_run_shows_no_steps_before_it():
     )
     first, _ = drawn.window(drawn.findings[0])
     assert -5 < first <= 0
+
+
+@pytest.mark.parametrize(("last", "n_bars"), [(200, 0), (150, 3)])
+def test_trainings_side_by_side_over_the_same_steps_have_no_bars(last, n_bars):
+    """The strip of 25 seeds was taller than their curves, and said what the headline says in a word."""
+    ends = (200, 200, last)
+    logs = [
+        attempt(f"{n}.csv", series("loss", np.arange(e), falling(200, n)[:e])) for n, e in enumerate(ends)
+    ]
+    assert len(scene(stitch(logs, relation="seeds"), diagnosis()).bars) == n_bars
+
+
+def test_a_speed_below_zero_was_not_measured_and_takes_no_room():
+    """nanoGPT logs an MFU of -100 % until it has one, below which the true values were a line at the top."""
+    speed = np.where(np.arange(100) < 6, -100.0, 40.0 + np.arange(100) % 7)
+    mfu = series("mfu", np.arange(100), speed, Role.THROUGHPUT)
+    log = attempt("a.csv", series("loss", np.arange(100), falling(100)), mfu)
+    run = scene(stitch([log]), diagnosis(finding("throughput-drop", 20, None, "mfu")))
+    (panel,) = (panel for panel in run.panels if panel.name == "mfu")
+    assert run.body(panel).low > 30

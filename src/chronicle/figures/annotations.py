@@ -30,6 +30,7 @@ _FAULTS_APART_PX = 16.0  # faults nearer to each other share one mark
 _CROSS_PX, _WORDS_PX, _PAD_PX = 8.0, 11.0, 6.0
 _MOST_FAULT_LINES = 12  # if there are more faults, none has a line through the panels
 _BAR_ROW_PX, _STRIP_PX = 20, 240  # of one attempt, and of all of them
+_LABEL_PX = 13  # the least distance between the numbers of two attempts
 _NARROWEST_BAR_PX = 2
 
 
@@ -326,7 +327,7 @@ class AttemptStrip(NamedTuple):
     def paint(self, pane: Pane, panels: Sequence[Pane]) -> None:
         self.joins.paint_lines([pane])
         row_px, sheet = self.height / len(self.bars), pane.sheet
-        every = next((n for n in (1, 2, 5, 10) if n * row_px >= 13), 20)
+        every = next((n for n in (1, 2, 5, 10) if n * row_px >= _LABEL_PX), 20)
         half = 0.22 * row_px
         row_of = {attempt: pane.top + (row + 0.5) * row_px for row, attempt in enumerate(self.bars)}
         for row, (attempt, bar) in enumerate(self.bars.items()):
@@ -340,7 +341,7 @@ class AttemptStrip(NamedTuple):
                     sheet.line([left, right], [y, y], "dead", 1, 2 * half, dash=(0.5 / half, 2 / half))
                     around = [y - half, y - half, y + half, y + half, y - half]
                     sheet.line([left, right, right, left, left], around, "dead", 1)
-            if row == 0 or (attempt + 1) % every == 0:
+            if row == 0 or ((attempt + 1) % every == 0 and row * row_px >= _LABEL_PX):
                 sheet.mark(str(attempt + 1), pane.left - 10, y, SMALL_PX, anchor="end")
         for join in self.joins.joins:
             before, after = row_of.get(join.before, 1e9), row_of.get(join.after, -1)

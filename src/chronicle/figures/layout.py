@@ -12,7 +12,7 @@ import numpy as np
 from chronicle.classify.report import drawn
 from chronicle.figures import scales
 from chronicle.figures.annotations import AttemptStrip, FaultLane, FindingMarks, JoinMarks, Occurrence, bars
-from chronicle.figures.scales import Pair, Pane, Panel, Scale, Window, y_scale
+from chronicle.figures.scales import Pair, Pane, Panel, Scale, Segment, Window, y_scale
 from chronicle.figures.sheet import WIDE, Sheet, one_line
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.metrics.aliases import median_gap
@@ -28,6 +28,7 @@ _BEFORE, _AFTER, _BEFORE_OPEN = 1.1, 0.9, 0.8
 _LEAST_SAMPLES = 12  # a width is at least so many samples: a zoom then shows at least 22
 _LEAST_RUN_SHARE = 0.004  # of the run: the least width, but at most three times the finding
 _WHOLE_SHARE = 0.9  # of the run: a wider zoom is not drawn unless it has more panels
+_ALIKE = 0.01  # of the run: bars whose ends differ by no more are alike
 _FARTHEST_ROLLBACK = 12  # widths: a zoom does not include a rollback that goes back further
 
 
@@ -38,7 +39,7 @@ class Scene:
         self.timeline, self.edge = timeline if x is None else x.timeline, edge
         self.panels = scales.run_panels(self.timeline, diagnosis)
         every = bars(self.timeline) if len(timeline.attempts) > 1 else {}
-        self.bars = every if len(every) > 1 else {}
+        self.bars = every if diagnosis.joins or not _are_alike(every.values()) else {}
         seen = [s.steps[np.isfinite(s.values)] for panel in self.panels for s in panel.segments()]
         # NaN of the judged metric is drawn as well, and so are attempts without any value.
         judged = chain(*(panel.lines[0].segments for panel in self.panels[:1]), *every.values())
@@ -114,6 +115,12 @@ def scene(
     """The run to draw, on request over the axis ``x``; None if no attempt logged a value."""
     run = Scene(timeline, diagnosis, x, edge)
     return run if run.panels else None
+
+
+def _are_alike(every: Iterable[Sequence[Segment]]) -> bool:
+    """Whether the bars of attempts cover the same steps, so that they say no more than their number."""
+    ends = np.array([(bar[0].steps[0], bar[-1].steps[-1]) for bar in every])
+    return len(ends) < 2 or bool((np.ptp(ends, axis=0) <= _ALIKE * np.ptp(ends)).all())
 
 
 def _occurrences(

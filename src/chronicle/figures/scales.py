@@ -90,6 +90,8 @@ def segments(track: Track, attempt: int | None = None) -> list[Segment]:
         steps, values, live = track.steps[rows].astype(np.float64), track.values[rows], track.live[rows]
         if (too_large := (np.abs(values) > _LARGEST) & np.isfinite(values)).any():
             values = np.where(too_large, np.copysign(_LARGEST, values), values)
+        if track.role is Role.THROUGHPUT:  # below zero it stands for a speed that was not measured yet
+            values = np.where(values < 0, np.nan, values)
         for a, b in pairwise([0, *(np.flatnonzero(np.diff(live)) + 1), len(live)]):
             # A dead branch starts one sample before the cut, so that it visibly leaves the live line.
             part = slice(a if live[a] else max(0, a - 1), b)
