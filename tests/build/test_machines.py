@@ -168,6 +168,18 @@ def test_one_that_goes_away_meanwhile_is_a_problem_of_its_own(tmp_path: Path) ->
     )
 
 
+def test_the_entry_tells_how_the_log_of_the_run_says_that_it_ended(tmp_path: Path) -> None:
+    """What stopped it was looked for in a file of another name, once places were relative to the run."""
+    (tmp_path / "exp").mkdir()
+    lines = [f"step {i} loss {3 - math.log(i + 1) / 5 + 0.01 * math.sin(i * 7):.4f}\n" for i in range(400)]
+    stopped = (
+        'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nKeyboardInterrupt\n'
+    )
+    (tmp_path / "exp" / "train.log").write_text("".join(lines) + stopped)
+    (outcome,) = made(tmp_path / "exp", tmp_path / "store").values()
+    assert outcome.entry.headline.endswith("The job was cancelled after step 399.")
+
+
 def test_machine_logs_alone_are_shown_as_they_are(tmp_path: Path) -> None:
     (outcome,) = made(logs(tmp_path / "exp"), tmp_path / "store").values()
     assert only_machines(outcome.entry)

@@ -129,6 +129,12 @@ def test_a_learning_rate_begins_at_zero_and_a_loss_where_its_curve_is(whole):
     assert 0 < y_scale(segments, Role.LOSS, all_values=whole).low <= 1e-4
 
 
+def test_zeros_lie_on_an_axis_of_ordinary_numbers():
+    """A loss that was logged as 0 throughout had ticks of 1e-13."""
+    segments = [Segment(np.arange(20.0), np.zeros(20), True)]
+    assert y_scale(segments, Role.LOSS)[:2] == pytest.approx((-0.5, 0.5))
+
+
 @given(
     values=st.lists(st.floats(-1e290, 1e290), min_size=1, max_size=60),
     role=st.sampled_from([Role.LOSS, Role.GRAD_NORM, Role.LEARNING_RATE]),

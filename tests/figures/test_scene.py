@@ -115,3 +115,4 @@ def test_a_speed_below_zero_was_not_measured_and_takes_no_room():
     run = scene(stitch([log]), diagnosis(finding("throughput-drop", 20, None, "mfu")))
     (panel,) = (panel for panel in run.panels if panel.name == "mfu")
     assert run.body(panel).low > 30
+    assert all(np.isfinite(segment.values).all() for segment in panel.segments())  # no cross says NaN

@@ -169,5 +169,5 @@ def test_a_run_that_the_store_does_not_have_is_told(tmp_path: Path) -> None:
     (run, _) = expand([store])
     store.unlink()
     project(store, ["other", "y"])
-    with pytest.raises(NothingToRead, match=r"no log in .*one\.db"):
+    with pytest.raises(NothingToRead, match=r"one\.db: no series of numbers"):
         Run(run).read()

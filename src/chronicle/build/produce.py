@@ -125,7 +125,11 @@ def _make(product: Product) -> Outcome:
     def published(faults: Iterable[Fault]) -> tuple[Fault, ...]:  # with places relative to the run
         return tuple(relocated(fault, run.published) for fault in faults)
 
-    attempts = tuple(replace(attempt, faults=published(attempt.faults)) for attempt in timeline.attempts)
+    def placed(attempt: Attempt) -> Attempt:  # so that its log is still that of its faults
+        sources = tuple(map(run.published, attempt.sources))
+        return replace(attempt, faults=published(attempt.faults), sources=sources)
+
+    attempts = tuple(map(placed, timeline.attempts))
     timeline = replace(timeline, attempts=attempts, faults=published(timeline.faults))
     redact = redactor_of(product.config.redact, timeline.attempts, timeline.faults, run.config.facts)
     timeline, diagnosis = redact.value(timeline), redact.value(diagnosis)

@@ -90,8 +90,8 @@ def segments(track: Track, attempt: int | None = None) -> list[Segment]:
         steps, values, live = track.steps[rows].astype(np.float64), track.values[rows], track.live[rows]
         if (too_large := (np.abs(values) > _LARGEST) & np.isfinite(values)).any():
             values = np.where(too_large, np.copysign(_LARGEST, values), values)
-        if track.role is Role.THROUGHPUT:  # below zero it stands for a speed that was not measured yet
-            values = np.where(values < 0, np.nan, values)
+        if track.role is Role.THROUGHPUT and (kept := ~(values < 0)).any():  # else it was not measured yet
+            steps, values, live = steps[kept], values[kept], live[kept]
         for a, b in pairwise([0, *(np.flatnonzero(np.diff(live)) + 1), len(live)]):
             # A dead branch starts one sample before the cut, so that it visibly leaves the live line.
             part = slice(a if live[a] else max(0, a - 1), b)
@@ -289,8 +289,11 @@ def y_scale(
     return _widened(bottom, max(top, high), log)
 
 
+_NOTHING = 1e-12  # values that are all as small as this are zeros, on an axis from -0.5 to 0.5
+
+
 def _span(low: float, high: float) -> float:
-    return max(high - low, 1e-4 * max(abs(low), abs(high)), 1e-12)
+    return max(high - low, 1e-4 * max(abs(low), abs(high)), _NOTHING)
 
 
 def _widened(low: float, high: float, log: bool = False) -> Scale:
@@ -298,7 +301,7 @@ def _widened(low: float, high: float, log: bool = False) -> Scale:
         return Scale(float(10 ** max(low, -300)), float(10 ** min(high, 300)), True)
     if high - low >= _span(low, high):
         return Scale(float(low), float(high))
-    margin = 0.04 * abs(high) or 0.5
+    margin = 0.04 * abs(high) if max(abs(low), abs(high)) > _NOTHING else 0.5
     return Scale(low - margin, high + margin)
 
 
