@@ -250,6 +250,14 @@ def test_a_loss_that_rises_by_more_than_any_of_its_parts_is_weighed_anew(
     assert (judged.verdict, rises) == (verdict, {None if verdict == "bad" else why})
 
 
+def test_an_agent_that_plays_for_its_data_is_slow_where_games_are_long() -> None:
+    loss = 3 * (1 + np.arange(200)) ** -0.3 * np.exp(0.01 * np.random.default_rng(3).standard_normal(200))
+    seconds = np.where(np.arange(200) < 60, 150.0, 165.0) + np.arange(200) % 3
+    assert classify({"total_loss": loss, "iter_time": seconds}).verdict == "worrying"
+    of_play = {"policy_loss": 0.8 * loss, "value_loss": 0.2 * loss}
+    assert classify({"total_loss": loss, "iter_time": seconds, **of_play}).verdict == "good"
+
+
 @pytest.mark.parametrize(("floor", "verdict"), [(0.05, "good"), (0.3, "worrying")])
 def test_a_slow_spike_of_a_loss_that_is_learned_worries_nobody(floor: float, verdict: str) -> None:
     """It stays below a twentieth of the first value, or it does not."""

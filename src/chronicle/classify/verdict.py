@@ -29,8 +29,8 @@ from chronicle.classify.rules.objectives import FAILED
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.aliases import A_WIN, OF_SELF_PLAY, OF_WEIGHTS
-from chronicle.metrics.names import LOSSES, is_of_opponent, plain
+from chronicle.metrics.aliases import A_WIN, OF_PPO, OF_SELF_PLAY, OF_WEIGHTS
+from chronicle.metrics.names import LOSSES, is_of_opponent, plain, words_of
 from chronicle.metrics.roles import MIN_POINTS, SCORES
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
@@ -227,7 +227,7 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
 def explanation(view: View, finding: Finding) -> str:
     """Why a finding does not count in the verdict, or "" (the reasons: docs/classifier.md)."""
     limits, attempts, (first, last) = view.thresholds, view.named(finding.attempt), view.span
-    if finding.pattern == SLOWER and any(a.first(Role.OBJECTIVE) is not None for a in attempts):
+    if finding.pattern == SLOWER and any(map(plays, attempts)):
         return "the speed depends on the environment"
     if finding.pattern == SLOWER and last > first and not _lasts(view, finding, limits.lasting):
         return "the run went on learning"
@@ -259,6 +259,12 @@ def of_games_against_itself(attempts: Sequence[AttemptView], metric: str | None)
     """Whether a metric is the share of games won where a pool, a league or an Elo of players is logged."""
     words = {word for attempt in attempts for name in attempt.series for word in plain(name).split()}
     return bool(re.search(A_WIN, plain(metric or "")) and words & OF_SELF_PLAY)
+
+
+def plays(attempt: AttemptView) -> bool:
+    """Whether an agent makes its own data: it logs a reward, or losses of a policy and its values."""
+    of_agents = [s for s in attempt.by_role(Role.PART_LOSS) if OF_PPO & {*words_of(plain(s.metric))}]
+    return attempt.first(Role.OBJECTIVE) is not None or len(of_agents) > 1
 
 
 def part_alone(view: View, finding: Finding) -> bool:
