@@ -114,6 +114,12 @@ def test_a_reward_that_only_swings_hacks_nothing() -> None:
     assert "reward-hacking" not in told(EpRewMean=reward, TotalRewardMean=np.cumsum(reward))[1]
 
 
+def test_the_sum_of_all_costs_so_far_tells_nothing_that_they_do_not() -> None:
+    cost = -100 + np.where(np.arange(400) % 23 == 0, 40.0, 0.0)
+    judged = classify({"EpRewMean": cost, "TotalRewardMean": np.cumsum(cost)})
+    assert [(f.pattern, f.metric) for f in judged.findings] == [("failed-run", "EpRewMean")]
+
+
 @pytest.mark.parametrize(("kept", "lost"), [(0.65, False), (0.2, True)])
 def test_the_highest_of_many_blocks_is_so_by_chance(kept: float, lost: bool) -> None:
     """Rewards with heavy tails that rise in the second eighth and stay there, or come down half-way."""

@@ -158,6 +158,7 @@ def test_a_judge_that_no_longer_agrees(name: str, sign: int) -> None:
         pytest.param(TURNS, TURNS, id="both are lost"),
         pytest.param(0.2 + T, np.interp(T, [0, 0.2, 1], [0.3, 0.6, 0.55]), id="a little less in the end"),
         pytest.param(np.interp(T, [0, 0.2, 1], [0.3, 0.6, 0.6]), TURNS, id="the reward stood still"),
+        pytest.param(0.2 + T, np.interp(T, [0, 0.5, 0.7, 1], [0.0, 0.6, -0.6, 0.3]), id="it swings"),
     ],
 )
 def test_no_reward_hacking(reward: NDArray[np.float64], score: NDArray[np.float64]) -> None:

@@ -64,8 +64,8 @@ kl-blow-up
 
 reward-hacking
     Sees: a reward that rises while a score that is not trained on falls.
-    Rule: the score loses a third of its gain, by six errors, and since its best level the reward has risen by
-    four errors and kept that.
+    Rule: the score loses a third of its gain, by six errors, ends no nearer to its best level than to its
+    lowest since, and since its best level the reward has risen by four errors and kept that.
     Blind to: rewards without a second judge, and scores of fewer than 50 values.
     False alarm: a score that was traded for the reward on purpose.
     Source: Gao et al. (arXiv:2210.10760): the gold reward falls where the proxy still rises.
@@ -74,6 +74,7 @@ reward-hacking
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -202,10 +203,13 @@ def slump(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding
 
 def fell(score: Series, objective: Series) -> bool:
     """Whether a score of 16 values or more only got worse, as surely as one of few values gets better, and is
-    no mean of the objective so far, whose first values come from the first episodes alone."""
+    neither a mean of the objective so far, whose first values come from the first episodes alone, nor its
+    sum so far, which falls as long as the objective is a cost."""
     words, own = ({*plain(s.metric).split()} - SECOND_CHOICE for s in (score, objective))
     values = direction(score) * finite(score).values
-    return words != own and len(values) >= measure.FEWEST_POINTS and measure.rises(-values)
+    if words == own or goes_along(score, replace(objective, values=np.cumsum(objective.values))):
+        return False
+    return len(values) >= measure.FEWEST_POINTS and measure.rises(-values)
 
 
 def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
@@ -386,6 +390,9 @@ def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
         if fall is None or way is None or not way.learned or way.gained < least:
             continue
         sign = direction(score)
+        steps, levels = in_blocks(score, measure.BLOCKS)
+        if fall.last - (sign * levels)[steps >= fall.best_step].min() > fall.best - fall.last:
+            continue  # it swings: it has come back from a deeper fall
         checks = [
             at_least("of the score's rise lost", fall.lost_share, "share", LOST_SHARE, "lost_share"),
             at_least("fall of the score", fall.lost, "errors", FALL_FOR_ALARM_ERRORS),
