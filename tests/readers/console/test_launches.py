@@ -329,3 +329,18 @@ def test_what_fails_behind_the_summary_of_the_trainer_ended_no_training(
     (attempt,) = read(log(tmp_path, text))
     assert attempt.facts.get("ended") == ended
     assert (ending := last_ending(stitch([attempt]))) and (ending.how == "finished") == (not goes_on)
+
+
+def test_an_epoch_that_falls_to_a_rate_of_zero_begins_another_training(tmp_path: Path) -> None:
+    """Trainings on data of several sizes, whose first lines lie at several epochs. A resume has a rate."""
+
+    def training(size: int, n: int, first: int = 0) -> str:
+        rows = [(3 - 0.05 * k, 1e-4 * k, (10 * k + 1) / size) for k in range(first, n)]
+        row = "{{'loss': {:.3f}, 'learning_rate': {:.6f}, 'epoch': {:.4f}}}\n"
+        return "".join(row.format(*values) for values in rows)
+
+    path = log(tmp_path, training(900, 12) + training(40, 12) + training(40, 24, 8))
+    assert steps(stitch(read(path)).attempts, "loss") == {
+        "train.log#1": (12, 1, 12),
+        "train.log#2": (28, 1, 28),
+    }

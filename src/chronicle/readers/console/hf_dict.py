@@ -226,9 +226,11 @@ def _is_again(own: dict[str, Any], values: dict[str, float]) -> bool:
 
 
 def _count(own: dict[str, Any], values: Mapping[str, float]) -> None:
-    """Counts a training line, from one again where the epochs restart, or fall after a summary."""
+    """Counts a training line, from one again where the epochs restart, or fall after a summary or to where
+    the learning rate has not been warmed up yet."""
     own["epoch"], before = values.get("epoch", math.nan), own["epoch"]
-    if own["epoch"] < before and (own["ended"] or own["epoch"] <= own["first_epoch"] + _EPOCH_ERROR):
+    is_first = own["epoch"] <= own["first_epoch"] + _EPOCH_ERROR or values.get("learning_rate") == 0.0
+    if own["epoch"] < before and (own["ended"] or is_first):
         own |= {"n_rows": 0, "ended": False}
     if not own["n_rows"]:
         own["first_epoch"] = own["epoch"]
