@@ -119,7 +119,7 @@ def test_a_loss_of_few_points_that_falls_is_evidence_of_learning() -> None:
     falls = classify({"train_loss": [82.47, 37.89, 34.70, 34.71, 34.92, 34.70]})
     assert (falls.verdict, falls.because) == (
         "good",
-        "Good: train_loss got better and kept what it gained.",
+        "Good: train_loss got better, from 82.47 to 34.70, and kept what it gained.",
     )
     assert classify({"train_loss": [34.7, 36.2, 34.1, 35.9, 36.5, 35.0]}).verdict == "unexpected"
 
@@ -127,7 +127,7 @@ def test_a_loss_of_few_points_that_falls_is_evidence_of_learning() -> None:
 def test_without_a_loss_scores_can_speak() -> None:
     steps = np.arange(10)
     risen = classify({"eval_accuracy": (steps, 1 - 0.9 * 0.5**steps)})
-    assert risen.because == "Good: eval_accuracy got better and kept what it gained."
+    assert risen.because == "Good: eval_accuracy got better, from 0.100 to 0.998, and kept what it gained."
     fallen = classify({"eval_accuracy": (steps, 0.5 + 0.1 * np.sin(steps))})
     assert (fallen.verdict, fallen.because) == (
         "unexpected",

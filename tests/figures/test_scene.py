@@ -7,7 +7,7 @@ import pytest
 from tests.figures.runs import attempt, diagnosis, falling, finding, rolled_back, run, series
 
 from chronicle.figures.layout import scene
-from chronicle.figures.scales import Segment, run_panels
+from chronicle.figures.scales import Segment, all_panels, run_panels
 from chronicle.model import JoinKind, Role
 from chronicle.story.measured import RunView
 from chronicle.timeline import stitch
@@ -116,3 +116,14 @@ def test_a_speed_below_zero_was_not_measured_and_takes_no_room():
     (panel,) = (panel for panel in run.panels if panel.name == "mfu")
     assert run.body(panel).low > 30
     assert all(np.isfinite(segment.values).all() for segment in panel.segments())  # no cross says NaN
+
+
+def test_a_metric_of_one_value_has_no_panel_in_the_interactive_view():
+    """Beside a loss of a thousand points stood the empty frames of what a trainer prints once at its end."""
+    steps = np.arange(100)
+    once, twice = (
+        series("time_per_iter", [99], [5.2], Role.OTHER),
+        series("eval", [9, 99], [3, 2], Role.OTHER),
+    )
+    timeline = stitch([attempt("a.csv", series("loss", steps, falling(100)), once, twice)])
+    assert [panel.name for panel in all_panels(timeline, diagnosis())] == ["loss", "eval"]

@@ -309,7 +309,7 @@ def test_what_came_first_is_told_first() -> None:
         " it any more (0000:41:00)”. The run went back"
     ) in faults
     assert (
-        "a fault was logged on nid001: “Slurm job 4713 cancelled: preemption”. The run went on at step 801"
+        "a stop was logged on nid001: “Slurm job 4713 cancelled: preemption”. The run went on at step 801"
     ) in faults
     assert attempts.startswith(
         "There were 2 resume spikes over 3\u202f476 to 5\u202f182 million tokens. "

@@ -343,6 +343,15 @@ def test_faults_of_one_kind_and_step_are_one_event() -> None:
     assert events["fault-xid-300"].sentence == "At step 300 a fault was logged: “Xid 79: gone”."
 
 
+def test_what_a_person_or_a_scheduler_ended_is_no_fault() -> None:
+    stop = Fault(Place("a.log", 7), "stopped by hand (KeyboardInterrupt)", 31, kind="cancelled", at_step=280)
+    (event,) = (e for e in events_by_id(faulty(stop), diagnosis()).values() if e.kind is EventKind.FAULT)
+    assert (event.title, event.sentence) == (
+        "Stop: cancelled",
+        "At step 280 a stop was logged 31 times: “stopped by hand (KeyboardInterrupt)”.",
+    )
+
+
 def test_very_many_faults_end_in_one_event() -> None:
     faults = [Fault(Place("x"), f"fault {k}", kind="nccl", at_step=k) for k in range(500)]
     events = [e for e in events_by_id(faulty(*faults), diagnosis()).values() if e.kind is EventKind.FAULT]
@@ -452,7 +461,7 @@ def test_of_an_agent_no_loss_is_missed() -> None:
     """Its reward is what is judged, and the reason names it."""
     reward = chronicle.stitch({"rollout/ep_rew_mean": np.arange(60.0)})
     judged = chronicle.classify(reward)
-    assert judged.because == "Good: rollout/ep_rew_mean got better and kept what it gained."
+    assert judged.because == "Good: rollout/ep_rew_mean got better, from 0 to 59.00, and kept what it gained."
     said = " ".join(tell(reward, judged).paragraphs)
     assert "no loss" not in said.lower()
     flat = {"rollout/ep_rew_mean": np.r_[1.0, 2.0, 1.5, 0.5, 2.0, 1.0, 1.5, 1.0, 2.0, 0.5, 1.5, 1.0]}

@@ -138,7 +138,7 @@ PATTERNS: tuple[Pattern, ...] = (
                  "divergence from the reference grew from {divergence_before:plainly} to "
                  "{divergence_now:plainly}",
             short="{best_level:plainly} → {last_level:plainly} from {start}, as the divergence grew"),
-    Pattern("failed-run", "Failed run", BAD, traits=Trait.WHOLE_RUN | ACROSS, noun="failure to learn"),
+    Pattern("failed-run", "Failed run", BAD, traits=Trait.WHOLE_RUN | ACROSS, noun="failed training"),
     Pattern("nan-inf", "NaN or Inf", BAD, traits=ALARM | ACROSS | UNDOABLE, noun="NaN stretch"),
     Pattern("loss-scale-collapse", "Loss-scale collapse", BAD, (Role.LOSS_SCALE,),
             traits=Trait.COUNTED | ACROSS | UNDOABLE,

@@ -32,7 +32,7 @@ from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import A_WIN, OF_PPO, OF_SELF_PLAY, OF_WEIGHTS
 from chronicle.metrics.names import LOSSES, is_of_opponent, plain, words_of
 from chronicle.metrics.roles import MIN_POINTS, SCORES
-from chronicle.metrics.values import count, plural
+from chronicle.metrics.values import count, plainly, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
 from chronicle.timeline.courses import one_of_each
 from chronicle.timeline.joins import FAULTS, last_ending
@@ -395,7 +395,10 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
 def _because_good(view: View, live: Sequence[Finding], how: str) -> str:
     losses = view.losses
     if not losses and (better := gains(view)) is not None:
-        return f"Good: {better.metric} got better and kept what it gained."
+        first, last = better.values[np.flatnonzero(np.isfinite(better.values))[[0, -1]]].tolist()
+        is_seen = last < first if better.role in LOSSES else last > first
+        course = f", from {plainly(first)} to {plainly(last)}," if is_seen else ""
+        return f"Good: {better.metric} got better{course} and kept what it gained."
     back, points = sum(f.pattern == FAST for f in live), sum(map(len, losses))
     spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
     if points < FEWEST_POINTS:

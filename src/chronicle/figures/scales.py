@@ -115,9 +115,10 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
 
 
 def all_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
-    """The panels of the run, then one for each other metric that is no counter, the longest first."""
-    first = run_panels(timeline, diagnosis)
-    return [*first, *_single(_longest_first(_drawable(timeline)), first, {})]
+    """The panels of the run, then one for each other metric that is no counter and has a course, the longest
+    first."""
+    first, others = run_panels(timeline, diagnosis), _longest_first(_drawable(timeline))
+    return [*first, *_single((t for t in others if np.isfinite(t.values).sum() > 1), first, {})]
 
 
 def _longest_first(tracks: dict[str, Track]) -> list[Track]:

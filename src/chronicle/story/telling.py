@@ -29,6 +29,7 @@ from chronicle.workspace.notes import REVIEWS
 
 _RISE_FAMILY = "rise"  # in ids, for all rises of the loss: as the log grows, the pattern may change
 _MOST_FAULTS = 200  # events of faults; if there are more, the last event is about all others
+_STOPS = ("cancelled", "preemption", "time-limit")  # kinds by which people and schedulers end a job
 _NEAR_SHARE = 0.1  # of its step: so far an event may have moved since a note named it by its id
 _EVENT_ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
 _END_SENTENCES = {
@@ -92,14 +93,15 @@ def _fault_event(run: RunView, faults: Sequence[Fault]) -> Event:
     who = clipped(", ".join(dict.fromkeys(fault.host for fault in faults if fault.host)), 80)
     number, kind = sum(fault.count for fault in faults), fault_words(first.kind)
     often, on = f" {times_over(number)}" if number > 1 else "", f" on {who}" if who else ""
-    logged = f"a fault was logged{often}{on}: “{clipped(first.what, 300).rstrip('.')}”."
+    what = "stop" if first.kind in _STOPS else "fault"
+    logged = f"a {what} was logged{often}{on}: “{clipped(first.what, 300).rstrip('.')}”."
     begun = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
     begun = (pair for pair in begun if pair[0] <= first.at_time)
     attempt = max(begun, default=(0, ""))[1]  # the last one that had begun; empty if there are no times
     step, time = first.at_step, instant(first.at_time)
     where = "" if step is None else f"at {run.axis.place(step)}"
     sentence = f"{where} {logged}".lstrip()
-    words = f"Fault: {kind}", sentence[:1].upper() + sentence[1:], f"{kind} {where}".rstrip()
+    words = f"{what.capitalize()}: {kind}", sentence[:1].upper() + sentence[1:], f"{kind} {where}".rstrip()
     event_id = f"fault-{first.kind}-{coarse(step or 0)}"
     return Event(event_id, EventKind.FAULT, *words, step=step, time=time, attempt=attempt, who=who)
 
