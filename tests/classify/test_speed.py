@@ -57,6 +57,19 @@ def test_seconds_that_only_rounding_moves_are_no_drop(
     assert ("throughput-drop" in found) is is_found
 
 
+@pytest.mark.parametrize(("first", "n_found"), [(250, 0), (230, 6)])
+def test_slow_stretches_that_come_evenly_are_evaluations(first: int, n_found: int) -> None:
+    """A mean of the last steps is lower for a while after each. One that comes early is none of them."""
+    curve, at = Curve(5), np.arange(2000)
+    speed = 50 + 0.1 * np.sin(at)
+    for start in (first, 500, 750, 1000, 1500, 1750):
+        speed[start : start + 60] *= 0.9
+    series = {"loss": Series("loss", Role.LOSS, at, curve.loss, 1.0 * at)}
+    series["mfu"] = Series("mfu", Role.THROUGHPUT, at, speed, 1.0 * at)
+    found = classify(stitch([Attempt("a", ("a",), series)])).findings
+    assert sum(f.pattern == "throughput-drop" for f in found) == n_found
+
+
 def test_a_larger_batch_explains_longer_steps() -> None:
     curve = batch_size(throughput(Curve(3)), ramp=(0.5,), gain=0)
     role, seconds, dataset = curve.extra["step_time"]

@@ -4,7 +4,7 @@ throughput-drop
     Sees: a lasting fall of the throughput, or rise of the time that a step takes.
     Rule: for 50 steps and 8 samples or more, the speed is 3 % below the median before, and would be if one
     unit of its last decimal were rounding, and the batch size did not change. It begins half way down and
-    ends half way back.
+    ends half way back. Four drops or more that begin at multiples of one number of steps are evaluations.
     Blind to: a run that is slow from its first step.
     False alarm: a search for a slow node that does not exist.
     Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU), SmolLM3's alarm band.
@@ -24,7 +24,7 @@ hang
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -38,6 +38,7 @@ SPEED_SAMPLES = 32  # the fewest that have a level of the speed
 SECONDS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "min": 60.0}
 SAME_PAUSE_SHARE = 0.1  # of the length of a pause: another one as long is of the same kind
 ROUNDED_UNITS = 0.99  # of the last decimal: half of it for either level may be rounding
+FEWEST_AGAIN = 3  # times the same number of steps between slow stretches
 USUAL_SAMPLES = 256  # before a drop, whose median is the usual speed
 
 
@@ -49,8 +50,16 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
             if event.kind in (Kind.BACK, Kind.OPEN):
                 drops = filter(stands, _drop(view, attempt, series, sign, event))
                 seen += [f for f in drops if not any(overlap(f, other) for other in seen)]
-    yield from seen
+    passing = [f.start_step for f in seen if f.end_step is not None]
+    yield from (f for f in seen if f.end_step is None or not come_evenly(passing))
     yield from hangs(view, attempt)
+
+
+def come_evenly(starts: Sequence[int]) -> bool:
+    """Whether slow stretches, four at least, begin at multiples of one number of steps, as a running mean of
+    the speed falls at each evaluation."""
+    gaps = np.diff(np.sort(starts))
+    return len(gaps) >= FEWEST_AGAIN and gaps.min() > 0 and not (gaps % gaps.min()).any()
 
 
 def overlap(a: Finding, b: Finding) -> bool:
