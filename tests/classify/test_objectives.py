@@ -79,6 +79,14 @@ def test_a_reward_that_no_episode_has_told_yet_is_no_nan() -> None:
     assert told(episode_reward=np.where(T > 0.9, np.nan, rises)) == ("bad", ("nan-inf",))
 
 
+@pytest.mark.parametrize(("length", "patterns"), [(5000.0, ()), (200.0, ("plateau",))])
+def test_the_mean_of_one_episode_tells_nothing(length: float, patterns: tuple[str, ...]) -> None:
+    """The first episode ended just before the first row, and none could since then."""
+    at, same = np.arange(60) * 64 + 5056, np.ones(60)
+    judged = classify({"rollout/ep_rew_mean": (at, -7 * same), "rollout/ep_len_mean": (at, length * same)})
+    assert (judged.verdict == "unexpected", judged.patterns) == (not patterns, patterns)
+
+
 def test_a_score_alone_is_judged_by_its_rise() -> None:
     rises = 0.7 + 0.07 * (1 - np.exp(-5 * T[:49] / T[48])) + 0.004 * NOISE[0, :49]
     assert told(fscore=rises) == ("good", ("near-perfect",))

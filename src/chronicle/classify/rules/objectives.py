@@ -83,7 +83,7 @@ from chronicle.classify.measure import FALL_FOR_ALARM_ERRORS, LOST_SHARE, Ascent
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, stands
 from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE, SLOW
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.aliases import OF_RANDOM_ACTIONS, SECOND_CHOICE, step_gap
+from chronicle.metrics.aliases import OF_LENGTHS, OF_RANDOM_ACTIONS, SECOND_CHOICE, step_gap
 from chronicle.metrics.names import is_extreme, plain
 from chronicle.metrics.roles import SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
@@ -216,17 +216,26 @@ def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
     """Whether a series that does not rise tells that nothing was learned. A score does only if it is nothing
     throughout; nor do fewer than 50 values that differ, or one value above nothing to the end, or an attempt
     after which a later one learned, or whose evaluations say that it did: while it learns, an agent explores.
-    One that was stopped while it mostly did so was stopped too early."""
+    One that was stopped while it mostly did so was stopped too early, and the mean of one episode tells
+    nothing."""
     values = finite(series).values
     same, few = values.min() == values.max(), len(values) < measure.OBJECTIVE_POINTS
     if series.role is not Role.OBJECTIVE and (few or values.any() or direction(series) < 0):
         return False
-    if values[0] > 0 if same else few:
+    if values[0] > 0 or _is_of_one_episode(attempt, series) if same else few:
         return False
     if any(map(_gets_better, attempt.by_role(Role.VALIDATION_SCORE))) or _still_explores(attempt):
         return False
     later = (a.objective for a in view.attempts[attempt.index + 1 :])
     return not any(s is not None and measure.improves(s) for s in later)
+
+
+def _is_of_one_episode(attempt: AttemptView, reward: Series) -> bool:
+    """Whether an episode takes more steps than came since the first of its rewards, so that none ended."""
+    named = (s for name, s in attempt.series.items() if OF_LENGTHS <= set(plain(name).split()))
+    lengths = [values for values in (finite(s).values for s in named) if len(values)]
+    first, last = reward.steps[[0, -1]].tolist()
+    return any(first >= values.max() and values.min() > last - first for values in lengths)
 
 
 def _still_explores(attempt: AttemptView) -> bool:
