@@ -232,7 +232,7 @@ def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
 
 def _is_of_one_episode(attempt: AttemptView, reward: Series) -> bool:
     """Whether an episode takes more steps than came since the first of its rewards, so that none ended."""
-    named = (s for name, s in attempt.series.items() if OF_LENGTHS <= set(plain(name).split()))
+    named = (s for name, s in attempt.series.items() if OF_LENGTHS.issubset(plain(name).split()))
     lengths = [values for values in (finite(s).values for s in named) if len(values)]
     first, last = reward.steps[[0, -1]].tolist()
     return any(first >= values.max() and values.min() > last - first for values in lengths)
