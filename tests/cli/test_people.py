@@ -245,10 +245,19 @@ def test_a_comparison(team, chronicle):
     lines = ran.out.splitlines()
     assert lines[0] == "A  calm  ● good"
     assert "B  lost  ■ bad" in lines
-    assert "loss, at the same steps" in lines
+    assert "loss, median near the same steps" in lines
     row = next(line for line in lines if line.startswith("  step 115 "))
     assert len(set(row.split()[2:])) == 1  # the same numbers in both, up to the NaN
     assert any(line.startswith("  B   1 ■ nan-inf: The loss was NaN from step 301") for line in lines)
+
+
+def test_runs_that_count_epochs_are_compared_by_epochs(chronicle, tmp_path):
+    for name in ("a.csv", "b.csv"):
+        rows = "".join(f"{epoch},{2 + 1 / (1 + epoch)}\n" for epoch in range(99))
+        (tmp_path / name).write_text(f"epoch,loss\n{rows}")
+    lines = chronicle("compare", "a.csv", "b.csv").out.splitlines()
+    rows = lines[lines.index("loss, median near the same epochs") + 2 :]
+    assert rows[0].split()[:2] == ["epoch", "0"]
 
 
 def test_what_a_run_does_not_state_is_a_dash_in_a_comparison(chronicle, tmp_path):

@@ -103,11 +103,15 @@ def test_a_day_alone_stays_a_day(tmp_path):
         Note("x", "2026-11-20", "decision", None, "ada · step 5"),
         Note("x", "2026-11-20", "", None, "ada: jo"),
         Note("x", "2026-11-20", "", None, "ada\njo"),
-        Note("x", "2026-11-20", "confirmed", None, "ada", "no id: of ours"),
         Note("x", "2026-11-20", "", None, "decision"),
     ],
 )
 def test_what_would_be_read_as_something_else_is_refused(tmp_path, note):
     with pytest.raises(UsageError, match=r"cannot be written to notes\.md\. Remedy: leave out ·"):
         write_note(tmp_path / "notes.md", note)
+    for event in ("foo", "no id: of ours"):  # the message blamed the author as well
+        with pytest.raises(
+            UsageError, match=f"'{event}' is not the id of an event. Remedy: `chronicle explain`"
+        ):
+            write_note(tmp_path / "notes.md", Note("x", "2026-11-20", "", None, "ada", event))
     assert not (tmp_path / "notes.md").exists()

@@ -34,6 +34,7 @@ from chronicle.readers import nobody_reads
 from chronicle.readers.find import unknown_logs
 from chronicle.score.presets import PRESETS, Preset
 from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, gravest
+from chronicle.story.measured import Axis, axis_named
 from chronicle.story.restarts import lettered
 from chronicle.story.sentences import listed
 from chronicle.workspace.config import nearest
@@ -363,7 +364,9 @@ def compared_lines(runs: Sequence[Judged]) -> Iterator[str]:
     losses = [shown_metric(list(timeline.series.values())) for timeline in timelines]
     if all(losses):
         names = " against ".join(dict.fromkeys(track.metric for track in losses if track))
-        yield from _table(f"{names}, at the same steps", letters, _courses([t for t in losses if t]))
+        axis = axis_named({attempt.axis for timeline in timelines for attempt in timeline.attempts})
+        rows = _courses([t for t in losses if t], axis)
+        yield from _table(f"{names}, median near the same {axis.unit}", letters, rows)
     rates = [next(iter(t.by_role(Role.LEARNING_RATE)), None) for t in timelines]
     yield from _table("Learning rate", letters, _schedules(rates))
     yield from _events(letters, runs)
@@ -389,7 +392,7 @@ def _differing(runs: Sequence[Judged]) -> list[tuple[str, list[str]]]:
     return [(name, cells) for name, cells in rows if len(set(cells)) > 1]
 
 
-def _courses(tracks: Sequence[Track]) -> list[tuple[str, list[str]]]:
+def _courses(tracks: Sequence[Track], axis: Axis) -> list[tuple[str, list[str]]]:
     """The median of each course near places that all of them reach; no rows if there are no such places."""
     live = [(t.steps[t.live], t.values[t.live]) for t in tracks]
     if not all(len(steps) for steps, _ in live):
@@ -405,7 +408,7 @@ def _courses(tracks: Sequence[Track]) -> list[tuple[str, list[str]]]:
         for steps, values in live:
             near = values[(np.abs(steps - place) <= reach) & np.isfinite(values)]
             cells.append(level(float(np.median(near))) if len(near) else "–")
-        rows.append((f"step {count(place)}", cells))
+        rows.append((axis.place(place), cells))
     return rows
 
 

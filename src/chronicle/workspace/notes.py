@@ -32,10 +32,11 @@ NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
 STANCES = ("confirmed", "disputed")  # the words of a review of one event
 JUDGEMENTS = (*map(str, Verdict), *STANCES)
 REVIEWS = (*(f"review {verdict}" for verdict in Verdict), *STANCES)
+_EVENT = r"launch|end|[\w.]+(?:-[\w.]+)+"
 _NOTE = re.compile(
     r"- (?P<at>\d{4}-\d\d-\d\d(?:T\S+)?)(?: · (?!step \d|event \S+-)(?P<author>[^·:\n]+?))??"
     rf"(?: · (?P<kind>{'|'.join((*NOTE_KINDS, *REVIEWS))}))?(?: · step (?P<step>-?\d+))?"
-    r"(?: · event (?P<event>launch|end|[\w.]+(?:-[\w.]+)+))?: (?P<text>.*)"
+    rf"(?: · event (?P<event>{_EVENT}))?: (?P<text>.*)"
 )
 
 
@@ -82,6 +83,10 @@ def last_review(notes: Iterable[Note]) -> Note | None:
 def write_note(file: Path, note: Note) -> None:
     """Appends one note to the file, completely or not at all. Raises UsageError: the author or event would
     not be read back unchanged."""
+    if note.event and not re.fullmatch(_EVENT, note.event):
+        raise UsageError(
+            f"{note.event!r} is not the id of an event", remedy="`chronicle explain` shows the ids"
+        )
     match = _NOTE.fullmatch(line_of(note).split("\n")[0])
     if not match or ((match["author"] or "").strip(), match["event"] or "") != (note.author, note.event):
         named = f"author {note.author!r}" + (f" or event {note.event!r}" if note.event else "")

@@ -131,6 +131,10 @@ FAULTS = {
     "[rank2]: [PG 0 Rank 2] Heartbeat monitor timed out! Process will go": (
         "nccl", "", "[PG 0 Rank 2] Heartbeat monitor timed out! Process will go",
     ),
+    "[rank1]:[E614 02:07:51.574986987 ProcessGroupNCCL.cpp:681] [Rank 1] Some NCCL operations have failed or"
+    " timed out": (
+        "nccl", "", "[Rank 1] Some NCCL operations have failed or timed out",
+    ),
     "JOB 77 reached its time limit, exiting": ("time-limit", "", "JOB 77 reached its time limit, exiting"),
     "train.sh: line 9:  4242 Bus error               (core dumped) python train.py": (
         "signal", "", "SIGBUS",

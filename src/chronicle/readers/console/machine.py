@@ -63,6 +63,8 @@ RANK = re.compile(
     r"^(?:\[(?:rank|default|\w[\w.-]*:)\d+\]:? ?|\d{1,6}: |\([\w ]{1,40}pid=\d+[^)]{0,60}\) "
     rf"|{_PROCESS}(?:[\w/.-]{{1,80}}:\d+ )?)+"
 )
+# And what PyTorch writes behind it: a letter, day, clock, process and place in its source.
+_GLOG = re.compile(r"^\[[EWIF]\d{3,4} \d\d:\d\d:\d\d[.\d]{0,10} (?:\d{1,10} )?[\w/.-]{1,80}:\d{1,6}\] ")
 _HOST_OF_PROCESS = re.compile(rf"(?:^|[]: ])(?={_PROCESS})([^:]+)")
 _LEAD = re.compile(
     r"^(?:<\d+>)?(?:(?:[A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+) \S+ (?:kernel: )?)?"
@@ -104,7 +106,7 @@ def _fault(row: Row, match: re.Match[str], line: str) -> Fault:
 
 def quoted(line: str) -> str:
     """A line as a fault quotes it: at most `LONGEST` characters, without clock, host and rank."""
-    text = " ".join(RANK.sub("", _LEAD.sub("", line[:_SEARCHED])).split())
+    text = " ".join(_GLOG.sub("", RANK.sub("", _LEAD.sub("", line[:_SEARCHED]))).split())
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
