@@ -103,6 +103,8 @@ def test_in_training_is_what_tells_of_no_end_and_is_as_new_as_the_newest_log() -
     ]
     assert [entry.run_id for entry in in_training(runs)] == ["open", "cut"]
     assert in_training([]) == []
+    later = replace(END, id="note-1", kind=EventKind.NOTE, time="2026-11-20T09:00:00Z")
+    assert in_training([*runs, with_events(later, run_id="noted")]) == []  # who wrote it saw no newer log
 
 
 def test_shelves_by_project_the_newest_first_and_single_runs_together() -> None:

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from tests.pages.samples import EVENTS, rollback
 
-from chronicle.model import Criterion, Fact
+from chronicle.model import Criterion, EventKind, Fact
 from chronicle.pages import words
 from chronicle.pages.gallery import RunEvent
+from chronicle.story.measured import Axis
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,15 @@ from chronicle.pages.gallery import RunEvent
 )
 def test_when_an_event_was(time: str, elapsed_s: float | None, said: str) -> None:
     assert words.when(replace(EVENTS[0], time=time, elapsed_s=elapsed_s)) == said
+
+
+def test_a_note_was_written_at_one_time_and_is_on_a_step_of_another() -> None:
+    """A note of November on a run of July was shown as written 4.4 hours after its start."""
+    note = replace(
+        EVENTS[0], kind=EventKind.DECISION, time="2026-11-29T13:53:00Z", step=500, elapsed_s=15_840.0
+    )
+    assert words.when(note, Axis("epoch")) == "2026-11-29 13:53Z, on epoch 500"
+    assert words.when(replace(note, step=None)) == "2026-11-29 13:53Z"
 
 
 @pytest.mark.parametrize(

@@ -325,11 +325,12 @@ def week(rows: Sequence[RunEvent]) -> tuple[list[RunEvent], int]:
 
 
 def in_training(entries: Sequence[Entry]) -> list[Entry]:
-    """Runs whose log states no end and continues to within a day of the newest log."""
-    logs = (e for e in entries if e.about.get("data", "log") == "log" and not e.about.get("synthetic"))
+    """Runs whose log states no end and continues to within a day of the newest event of any run, which may be
+    a note: whoever writes one has seen that the logs go no further."""
+    logs = [e for e in entries if e.about.get("data", "log") == "log" and not e.about.get("synthetic")]
     ends = [(log, event) for log in logs for event in log.events if event.kind is EventKind.END]
     timed = [(log, end.ending, moment(end.time)) for log, end in ends if len(end.time) > len("2026-11-18")]
-    newest = max((at for *_, at in timed), default=0.0)
+    newest = max((moment(event.time) for log in logs for event in log.events if event.time), default=0.0)
     return [log for log, ending, at in timed if ending in ("", "cut off") and newest - at <= _DAY_S]
 
 

@@ -16,6 +16,8 @@ from urllib.parse import quote
 from chronicle.errors import ConfigError
 from chronicle.metrics.values import clipped, count, duration, plural, share, unit_words, value_words
 from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
+from chronicle.story import BY_PEOPLE
+from chronicle.story.measured import Axis
 from chronicle.story.restarts import gap as gap
 
 Render = Callable[[str, Mapping[str, Any]], str]  # renders the template of a name with the values given
@@ -33,10 +35,13 @@ _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
 _MOST_PHRASES = 6  # phrases of a table's cell
 
 
-def when(event: Event) -> str:
-    """The time of an event, as far as known: ``2026-03-02 14:52Z, 5.9 h after the start``."""
+def when(event: Event, axis: Axis | None = None) -> str:
+    """The time of an event, as far as known: ``2026-03-02 14:52Z, 5.9 h after the start``; of a note, when it
+    was written, and on what: ``2026-03-05 09:10Z, on step 58 900``."""
     day, elapsed_s = f"{event.time[:10]} {hour(event.time)}".strip(), event.elapsed_s or 0.0
     since = f"{duration(elapsed_s)} after the start" if elapsed_s >= 1 else ""
+    if event.kind in BY_PEOPLE:
+        since = f"on {(axis or Axis()).place(event.step)}" if event.step is not None else ""
     return ", ".join(filter(None, (day, since)))
 
 
