@@ -77,6 +77,9 @@ def test_a_reward_that_no_episode_has_told_yet_is_no_nan() -> None:
     rises = 100 * T + NOISE[0]
     assert told(episode_reward=np.where(T < 0.1, np.nan, rises))[0] == "good"
     assert told(episode_reward=np.where(T > 0.9, np.nan, rises)) == ("bad", ("nan-inf",))
+    evaluated = np.where(T > 0.2, np.nan, rises)
+    assert told(episode_reward=rises, eval__mean_reward=evaluated) == ("bad", ("nan-inf",))
+    assert told(loss=3 - T + 0.01 * NOISE[1], eval__accuracy=evaluated / 20)[0] == "good"
 
 
 @pytest.mark.parametrize(("length", "patterns"), [(5000.0, ()), (200.0, ("plateau",))])

@@ -25,7 +25,8 @@ level-shift
     Source: MLE "repeat data" curves, where the step up is the end of a replay; Marin data shifts.
 
 nan-inf
-    Sees: NaN or Inf in the loss, or exact zeros that a framework writes in their place.
+    Sees: NaN or Inf in the loss, a reward or an agent's evaluations, or exact zeros that a framework writes
+    in their place.
     Rule: any value that is not finite, in a row in which another metric is; or eight exact zeros or more in a
     loss that is otherwise far from zero, farther than its values are from each other, or whose gradient norm
     is lost meanwhile (`_hidden_nan`). It is only worrying if at most a twentieth of the values since then are
@@ -234,9 +235,11 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
         yield from typed_findings(view, series)
     # a series that is not judged may rise, but not end in NaN
     unjudged = () if attempt.objective is None else (Role.OBJECTIVE, Role.LOSS, Role.PART_LOSS)
+    # an agent's evaluations are of episodes; the score of a model may be that of no sample (0 / 0)
+    evaluated = () if attempt.first(Role.OBJECTIVE) is None else (Role.VALIDATION_SCORE,)
     lost = attempt.loss is not None and any(f.end_step is None for f in typed_findings(view, attempt.loss))
     held_out = () if lost else (Role.VALIDATION_LOSS,)
-    for series in attempt.by_role(*unjudged, *held_out):
+    for series in attempt.by_role(*unjudged, *evaluated, *held_out):
         known = np.isfinite(series.values)  # a metric that was never computed is NaN from its first value on
         if series is not attempt.loss and not known[-1] and (known.any() or series.role in unjudged[1:]):
             yield from (f for f in typed_findings(view, series) if f.pattern == NAN)
