@@ -109,6 +109,28 @@ def test_what_comes_later_moves_no_step_of_what_came_before(steps: list[int], ep
     assert (length, counted[:3]) == (176, [50, 176, 226])
 
 
+@pytest.mark.parametrize(
+    ("schedule", "last"),
+    [("over all", 59), ("anew", 19), ("none", 19), ("lower from the start", 19)],
+)
+def test_steps_that_begin_anew_go_on_where_the_learning_rate_does(
+    schedule: str, last: int, tmp_path: Path
+) -> None:
+    """Three epochs of twenty steps; or three launches, each with its own schedule, or with none."""
+    rows = np.arange(60)
+    rate = {
+        "over all": np.minimum(rows / 8, (60 - rows) / 52) * 1e-3,
+        "anew": np.minimum(rows % 20 / 8, (20 - rows % 20) / 12) * 1e-3,
+        "none": np.full(60, 1e-3),
+        "lower from the start": 1e-3 * 0.5 ** (rows // 20),
+    }[schedule]
+    lines = [f"{n % 20},{5 - n / 20:.3f},{lr:.8f}" for n, lr in zip(rows, rate, strict=True)]
+    log = tmp_path / "log.csv"
+    log.write_text("\n".join(["step,loss,lr", *lines]) + "\n")
+    (attempt,) = read(log)
+    assert attempt.series["loss"].steps[-1] == last
+
+
 @pytest.mark.parametrize("wrong", [0, -3])
 @pytest.mark.parametrize("at", range(4, 9))
 def test_a_single_row_before_the_first_epoch_moves_no_other(wrong: int, at: int) -> None:

@@ -241,7 +241,7 @@ def attempt_of(
     texts = {name: c for name, c in columns.items() if c.is_text}
     axis = step_axis.axis_of(numbers) if counted else step_axis.Axis("", "row")
     steps, step_faults = step_axis.steps_of(path, axis.column, n_rows)
-    epochs = step_axis.epochs_by_row(axis, steps, step_axis.epochs_of(numbers))
+    epochs = step_axis.epochs_by_row(axis, steps, numbers)
     if axis.counts == "step" and (length := step_axis.steps_per_epoch(steps, epochs)):
         steps = step_axis.across_epochs(steps, epochs, length)
         if n_wrong := len(epochs.rows) - len(step_axis.whole_epochs(epochs)[0]):

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, LAUNCH_NAMES, STEP_NAMES
 from chronicle.metrics.arithmetic import any_numbers, first_showings, median
-from chronicle.model import Fault, Floats, Place, Steps
+from chronicle.metrics.names import role_of
+from chronicle.model import Fault, Floats, Place, Role, Steps
 from chronicle.readers.text import clean
 
 MANY = 4  # values of another counter between two steps: more than a single evaluation
@@ -31,6 +32,7 @@ _WRONG_STEPS_SHARE = 0.05  # of the cells of a step column may hold no whole num
 _WRONG_EPOCHS_SHARE = 0.01  # of the cells of an epoch column may hold no epoch
 _LEAST_FALL_SHARE = 0.05  # of the range of the middle 80 %: by so much an amount usually falls
 _RISES_PER_FALL = 4  # at least, of a counter that falls without beginning anew
+_FAR_MOVES = 2.0  # of a learning rate, the largest: a schedule that begins anew is not so far from its begin
 _RESTARTS_SHARE = 0.8  # of the epochs that begin below the end of the one before, if each counts its steps
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
 _BETWEEN_WORDS = re.compile(r"[\s.\-]+")
@@ -370,11 +372,14 @@ def epochs_of(columns: Mapping[str, Column]) -> Column:
     return next((c for name, c in columns.items() if column_key(name) in EPOCH_NAMES), NO_COLUMN)
 
 
-def epochs_by_row(axis: Axis, steps: Steps, epochs: Column) -> Column:
+def epochs_by_row(axis: Axis, steps: Steps, columns: Mapping[str, Column]) -> Column:
     """The epoch of the rows: as it is logged, or how often the steps began anew before each row. The latter
-    where none is logged, and where rows of their own tell that an epoch is over."""
+    where none is logged but the steps are named, or scheduled, as those of an epoch, and where rows of their
+    own tell that an epoch is over."""
+    epochs = epochs_of(columns)
     if not len(epochs.rows):
         in_epoch = names_one_of(axis.name, IN_EPOCH_NAMES) and not names_one_of(axis.name, LAUNCH_NAMES)
+        in_epoch = in_epoch or (axis.counts == "step" and _schedule_goes_on(steps, columns))
         return _passes(steps) if in_epoch else epochs
     if axis.column is None or axis.counts != "step" or np.isin(epochs.rows, axis.column.rows).any():
         return epochs
@@ -383,6 +388,20 @@ def epochs_by_row(axis: Axis, steps: Steps, epochs: Column) -> Column:
     begun = np.searchsorted(axis.column.rows, falls + 1)
     rising = np.all(np.diff(epochs.values) > 0)
     return _passes(steps) if len(falls) and rising and np.isin(begun, next_step).all() else epochs
+
+
+def _schedule_goes_on(steps: Steps, columns: Mapping[str, Column]) -> bool:
+    """Whether a learning rate goes on as usual wherever the steps begin anew, far from where it began."""
+    anew = np.flatnonzero(np.diff(steps) < 0) + 1
+    if not len(anew) or (steps[anew] != steps[0]).any():
+        return False
+    rates = (c.values for n, c in columns.items() if role_of(n) is Role.LEARNING_RATE)
+    for rate in (values for values in rates if len(values) == len(steps)):
+        moves = np.abs(np.diff(rate))
+        usual = np.delete(moves, anew - 1).max(initial=0.0)
+        if (moves[anew - 1] <= usual).all() and (np.abs(rate[anew] - rate[0]) > _FAR_MOVES * usual).all():
+            return True
+    return False
 
 
 def _passes(steps: Steps) -> Column:
