@@ -63,18 +63,21 @@
     }
     return view;
   }
-  // Several runs as one view. The judged metrics share a panel. Other panels are matched by their role, if each run has one
-  // panel of this role, and otherwise by their name.
+  // Several runs as one view. The judged metrics share a panel, but for those that rise and those that fall. Other panels are
+  // matched by their role, if each run has one panel of this role, and otherwise by their name.
   function together(runs) {
-    const panels = new Map(), attempts = [];
+    const panels = new Map(), attempts = [], RISING = ["objective", "score", "validation-score"];
     const isOnlyOne = (view, panel) => panel.role !== "other" && view.panels.filter(other => other.role === panel.role).length === 1;
     runs.forEach((view, k) => {
       const [token, dash] = STYLES[k], before = attempts.length;
       attempts.push(...view.attempts.map(name => `${view.title}, ${name}`));
       view.panels.forEach((panel, i) => {
-        const key = !i ? "" : isOnlyOne(view, panel) ? `role:${panel.role}` : panel.name;
-        if (!panels.has(key)) panels.set(key, { ...panel, name: i ? panel.name : panel.lines[0].name, lines: [] });
-        panels.get(key).lines.push(...panel.lines.slice(0, i ? undefined : 1).map(line => ({
+        const key = !i ? `judged:${RISING.includes(panel.role)}` : isOnlyOne(view, panel) ? `role:${panel.role}` : panel.name;
+        const name = i ? panel.name : panel.lines[0].name;
+        if (!panels.has(key)) panels.set(key, { ...panel, name, lines: [] });
+        const shared = panels.get(key);
+        if (!i && !shared.name.split(" · ").includes(name)) shared.name += ` · ${name}`;
+        shared.lines.push(...panel.lines.slice(0, i ? undefined : 1).map(line => ({
           ...line, name: view.title, token, dash, parts: line.parts.map(part => ({ ...part, attempt: part.attempt + before })),
         })));
       });

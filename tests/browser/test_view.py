@@ -58,6 +58,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         judged = replace(diagnosis(), joins=joins)
         script = view_of(stitch([attempt(name, *both)]), judged, tuple(at), title=name)
         (root / "runs" / name / "view.js").write_text(script, "utf-8")
+    (root / "runs" / "run-6").mkdir()
+    reward = series("reward", np.arange(500), -falling(500), Role.OBJECTIVE)
+    script = view_of(stitch([attempt("agent", reward)]), diagnosis(), (), title="Agent")
+    (root / "runs" / "run-6" / "view.js").write_text(script, "utf-8")
     (root / "runs" / "run-5").mkdir()
     tokens = attempt("tokens", series("loss", np.arange(500), falling(500)), axis="million tokens")
     script = view_of(stitch([tokens]), diagnosis(), (), title="Tokens")
@@ -141,9 +145,18 @@ def test_runs_are_laid_over_each_other(opened: Opened) -> None:
         ["Tokens", "–", "1\u202f024 tokens"],
         ["Format", "–", "csv"],
     ]
-    assert page.locator("#metrics label").first.text_content() == " loss"  # what all of them are judged by
+    first = page.locator("#metrics label").first.text_content()
+    assert first == " loss · train_loss"  # what each of them is judged by
     assert page.evaluate("location.hash").startswith("#run=run-1&run=run-2")
     assert page.get_attribute("#back", "href") == "../browse.html"
+    assert opened.wrong == []
+
+
+def test_a_reward_and_a_loss_do_not_share_a_panel(opened: Opened) -> None:
+    """A reward of -5000 pressed the losses beside it into a line."""
+    page = shown(opened, "&run=run-2&run=run-6")
+    names = page.locator("#metrics label").all_text_contents()
+    assert "loss · train_loss" in names[0] and [name for name in names if "reward" in name] == [" reward"]
     assert opened.wrong == []
 
 
