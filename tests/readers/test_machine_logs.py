@@ -106,6 +106,7 @@ def test_the_last_line_of_a_traceback_is_told_for_each_rank() -> None:
 [rank1]: Traceback (most recent call last):
 [rank0]:   File "train.py", line 3, in <module>
 [rank1]:   File "train.py", line 9, in <module>
+[rank1]: vocab.json: 138kB [00:00, 2.85MB/s]
 [rank1]: ValueError: bad batch
 [rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB
 step 5
@@ -116,9 +117,9 @@ KeyboardInterrupt
     for number, line in enumerate(text.splitlines(), 1):
         faults.look(number, line, step=4)
     assert [(f.where, f.kind, f.what, f.at_step) for f in faults.listed()] == [
-        ("log:5", "exception", "ValueError: bad batch", 4),
-        ("log:6", "out-of-memory", "GPU out of memory", 4),
-        ("log:10", "cancelled", "stopped by hand (KeyboardInterrupt)", 4),
+        ("log:6", "exception", "ValueError: bad batch", 4),
+        ("log:7", "out-of-memory", "GPU out of memory", 4),
+        ("log:11", "cancelled", "stopped by hand (KeyboardInterrupt)", 4),
     ]
 
 

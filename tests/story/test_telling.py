@@ -343,6 +343,12 @@ def test_faults_of_one_kind_and_step_are_one_event() -> None:
     assert events["fault-xid-300"].sentence == "At step 300 a fault was logged: “Xid 79: gone”."
 
 
+def test_a_fault_without_a_message_is_quoted_without_its_colon() -> None:
+    failed = Fault(Place("a.log", 7), "torch.errors.ChildFailedError:", kind="exception", at_step=280)
+    (event,) = (e for e in events_by_id(faulty(failed), diagnosis()).values() if e.kind is EventKind.FAULT)
+    assert event.sentence == "At step 280 a fault was logged: “torch.errors.ChildFailedError”."
+
+
 def test_what_a_person_or_a_scheduler_ended_is_no_fault() -> None:
     stop = Fault(Place("a.log", 7), "stopped by hand (KeyboardInterrupt)", 31, kind="cancelled", at_step=280)
     (event,) = (e for e in events_by_id(faulty(stop), diagnosis()).values() if e.kind is EventKind.FAULT)

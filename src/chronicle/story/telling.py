@@ -94,7 +94,7 @@ def _fault_event(run: RunView, faults: Sequence[Fault]) -> Event:
     number, kind = sum(fault.count for fault in faults), fault_words(first.kind)
     often, on = f" {times_over(number)}" if number > 1 else "", f" on {who}" if who else ""
     what = "stop" if first.kind in _STOPS else "fault"
-    logged = f"a {what} was logged{often}{on}: “{clipped(first.what, 300).rstrip('.')}”."
+    logged = f"a {what} was logged{often}{on}: “{clipped(first.what, 300).rstrip('.: ')}”."
     begun = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
     begun = (pair for pair in begun if pair[0] <= first.at_time)
     attempt = max(begun, default=(0, ""))[1]  # the last one that had begun; empty if there are no times

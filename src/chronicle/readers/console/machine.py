@@ -119,6 +119,8 @@ _LINES_BEFORE = 40  # among which the clock of a line without one is sought
 _BYTES = tuple(map(str.encode, (*WORDS, "traceback (most", "nodelist", "slurm_", "setting system clock")))
 _TRACEBACK = "Traceback (most recent call last)"
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]{0,120}(?:: .*|$)")
+# A progress bar of another thread may stand before the last line of a traceback.
+_BAR = re.compile(r"\[\d\d:\d\d(?::\d\d)?[<,]")
 _CANCELLED = re.compile(r"CANCELLED AT ([\d-]+T[\d:]+)")
 _NODES = re.compile(r"\b(?:SLURM_(?:JOB_|STEP_)?NODELIST|[Nn]ode[Ll]ist)\s*[=:]\s*[\"']?([^\s\"';|]{1,4000})")
 _JOB = re.compile(r"\bSLURM_JOB(?:_?ID)\s*[=:]\s*[\"']?(\d{1,20})")
@@ -209,7 +211,7 @@ class Faults:
         prefix, words = (rank[0].rstrip(), line[rank.end() :]) if rank else ("", line)
         if _TRACEBACK in words:
             self._open.add(prefix)
-        elif prefix in self._open and words.strip() and not words[:1].isspace():
+        elif prefix in self._open and words.strip() and not words[:1].isspace() and not _BAR.search(words):
             self._open.discard(prefix)
             if _EXCEPTION.match(words):
                 return fault_in(words) or Fault(Place(""), clean(quoted(words)), kind="exception")
