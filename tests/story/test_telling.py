@@ -343,6 +343,37 @@ def test_faults_of_one_kind_and_step_are_one_event() -> None:
     assert events["fault-xid-300"].sentence == "At step 300 a fault was logged: “Xid 79: gone”."
 
 
+def test_what_is_logged_within_a_minute_of_one_step_is_one_crash() -> None:
+    """A job that crashed 14 times had 44 events: signals, and exceptions of its launcher a second later."""
+
+    def fault(kind: str, what: str, time: float, number: int = 1) -> Fault:
+        return Fault(Place("a.log", 7), what, number, time, kind, "", 280)
+
+    begun = 1.7e9
+    first = fault("nccl", "watchdog", begun), fault("signal", "SIGTERM", begun + 1, 6)
+    again = fault("signal", "SIGABRT", begun + 90), fault("exception", "ChildFailedError", begun + 91)
+    told = [
+        e for e in events_by_id(faulty(*first, *again), diagnosis()).values() if e.kind is EventKind.FAULT
+    ]
+    assert [(e.id, e.also, e.title, e.sentence) for e in told] == [
+        (
+            "fault-nccl-280",
+            (),  # the second crash has this name
+            "Fault: NCCL, signal",
+            "At step 280 faults were logged: “watchdog” and “SIGTERM” 6 times.",
+        ),
+        (
+            "fault-signal-280",
+            ("fault-exception-280",),
+            "Fault: signal, exception",
+            "At step 280 faults were logged: “SIGABRT” and “ChildFailedError”.",
+        ),
+    ]
+    timeless = [replace(each, at_time=np.nan) for each in (*first, *again)]
+    (event,) = (e for e in events_by_id(faulty(*timeless), diagnosis()).values() if e.kind is EventKind.FAULT)
+    assert event.title == "Fault: NCCL, signal, exception"
+
+
 def test_a_fault_without_a_message_is_quoted_without_its_colon() -> None:
     failed = Fault(Place("a.log", 7), "torch.errors.ChildFailedError:", kind="exception", at_step=280)
     (event,) = (e for e in events_by_id(faulty(failed), diagnosis()).values() if e.kind is EventKind.FAULT)

@@ -21,7 +21,7 @@ from chronicle.metrics.values import clipped, count, fault_words, grouped, insta
 from chronicle.model import Event, EventKind, Fault, Finding, JoinKind, Note, Quantity, Role, Track
 from chronicle.story.measured import DIVERGES, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
 from chronicle.story.restarts import join_event, lettered
-from chronicle.story.sentences import finding_words
+from chronicle.story.sentences import finding_words, listed
 from chronicle.story.signs import around
 from chronicle.timeline.courses import distinct_in, wall_clock
 from chronicle.timeline.joins import last_ending
@@ -30,6 +30,7 @@ from chronicle.workspace.notes import REVIEWS
 _RISE_FAMILY = "rise"  # in ids, for all rises of the loss: as the log grows, the pattern may change
 _MOST_FAULTS = 200  # events of faults; if there are more, the last event is about all others
 _STOPS = ("cancelled", "preemption", "time-limit")  # kinds by which people and schedulers end a job
+_CRASH_S = 60.0  # within which what is logged at one step is of one crash
 _NEAR_SHARE = 0.1  # of its step: so far an event may have moved since a note named it by its id
 _EVENT_ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
 _END_SENTENCES = {
@@ -82,28 +83,48 @@ def _launch_event(run: RunView) -> Iterator[Event]:
 
 def _fault_events(run: RunView) -> Iterator[Event]:
     in_order = list(grouped(run.timeline.faults, attrgetter("kind", "what", "at_step")).values())
+    crashes = list[list[list[Fault]]]()
     for faults in in_order[: _MOST_FAULTS - 1]:
-        yield _fault_event(run, faults)
+        if crashes and _are_one_crash(crashes[-1][-1][0], faults[0]):
+            crashes[-1].append(faults)
+        else:
+            crashes.append([faults])
+    yield from (_fault_event(run, crash) for crash in crashes)
     if rest := [*chain.from_iterable(in_order[_MOST_FAULTS - 1 :])]:
-        yield replace(_fault_event(run, rest), sentence=f"{plural(len(rest), 'more fault')} followed.")
+        yield replace(_fault_event(run, [rest]), sentence=f"{plural(len(rest), 'more fault')} followed.")
 
 
-def _fault_event(run: RunView, faults: Sequence[Fault]) -> Event:
-    first = faults[0]
-    who = clipped(", ".join(dict.fromkeys(fault.host for fault in faults if fault.host)), 80)
-    number, kind = sum(fault.count for fault in faults), fault_words(first.kind)
-    often, on = f" {times_over(number)}" if number > 1 else "", f" on {who}" if who else ""
-    what = "stop" if first.kind in _STOPS else "fault"
-    logged = f"a {what} was logged{often}{on}: “{clipped(first.what, 300).rstrip('.: ')}”."
+def _are_one_crash(first: Fault, later: Fault) -> bool:
+    """Whether two faults are of one crash: at one step within a minute, or in one log without times."""
+    if not math.isfinite(first.at_time + later.at_time):
+        timeless = math.isnan(first.at_time) and math.isnan(later.at_time) and first.at_step is not None
+        return timeless and (first.at_step, first.place.source) == (later.at_step, later.place.source)
+    return first.at_step == later.at_step and abs(later.at_time - first.at_time) <= _CRASH_S
+
+
+def _fault_event(run: RunView, crash: Sequence[Sequence[Fault]]) -> Event:
+    """The event of the faults of one crash; ``crash`` holds those of one kind and message together."""
+    first, every = crash[0][0], [*chain.from_iterable(crash)]
+    who = clipped(", ".join(dict.fromkeys(fault.host for fault in every if fault.host)), 80)
+    kinds, on = [*dict.fromkeys(faults[0].kind for faults in crash)], f" on {who}" if who else ""
+    what = "stop" if {*kinds} <= {*_STOPS} else "fault"
+    numbers = [sum(fault.count for fault in faults) for faults in crash]
+    often = [f" {times_over(number)}" if number > 1 else "" for number in numbers]
+    quotes = [f"“{clipped(faults[0].what, 300).rstrip('.: ')}”" for faults in crash]
+    logged = f"a {what} was logged{often[0]}{on}: {quotes[0]}."
+    if len(crash) > 1:
+        each = map("".join, zip(quotes, often, strict=True))
+        logged = f"{what}s were logged{on}: {listed([*each])}."
     begun = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
     begun = (pair for pair in begun if pair[0] <= first.at_time)
     attempt = max(begun, default=(0, ""))[1]  # the last one that had begun; empty if there are no times
     step, time = first.at_step, instant(first.at_time)
     where = "" if step is None else f"at {run.axis.place(step)}"
-    sentence = f"{where} {logged}".lstrip()
+    sentence, kind = f"{where} {logged}".lstrip(), ", ".join(map(fault_words, kinds))
     words = f"{what.capitalize()}: {kind}", sentence[:1].upper() + sentence[1:], f"{kind} {where}".rstrip()
-    event_id = f"fault-{first.kind}-{coarse(step or 0)}"
-    return Event(event_id, EventKind.FAULT, *words, step=step, time=time, attempt=attempt, who=who)
+    event_id, *also = (f"fault-{kind}-{coarse(step or 0)}" for kind in kinds)
+    at = Event(event_id, EventKind.FAULT, *words, step=step, time=time, attempt=attempt, who=who)
+    return replace(at, also=tuple(also))
 
 
 def _end_event(run: RunView) -> Iterator[Event]:
@@ -166,6 +187,9 @@ def _with_ids(events: Iterable[Event]) -> list[Event]:
     named = [*numbered(events, ".")]
     taken = {event.id for event in named}
     for place, event in enumerate(named):
+        also = tuple(name for name in event.also if name not in taken)
+        named[place] = replace(event, also=also)
+        taken.update(also)
         if event.kind is EventKind.FINDING and (match := _EVENT_ID.fullmatch(event.id)):
             stem, step = event.id[: match.start("place")], int(match["place"])
             size = 10 ** max(len(match["place"]) - 2, 0)
