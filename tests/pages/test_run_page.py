@@ -279,6 +279,21 @@ def test_many_findings_do_not_make_an_endless_page() -> None:
     assert len(page.encode()) < 80_000
 
 
+def test_what_decides_and_the_end_are_on_the_page_however_much_came_before() -> None:
+    """The 57th event of a run decided its verdict, and links of the chronicle to it and to its end led nowhere."""
+    entry, lead = rollback(), EVENTS[2]
+    dips = tuple(
+        replace(lead, id=f"rise-a1-{i}", mark=str(i), verdict=Verdict.GOOD, severity=0.1, also=())
+        for i in range(60)
+    )
+    grave = replace(lead, id="rise-a1-900", mark="61", also=())
+    end = replace(lead, id="end", kind=EventKind.END, title="End", mark="", patterns=(), also=())
+    page = page_of(replace(entry, events=(*dips, grave, end)))
+    listed = re.findall('<li id="([^"]+)"', page)
+    assert listed[-2:] == ["rise-a1-900", "end"] and len(listed) == 40
+    assert all(f'id="{event.id}"' in page for event in dips)
+
+
 def test_a_page_of_everything_in_masses_says_what_it_leaves_out() -> None:
     entry = rollback()
     note = replace(EVENTS[4], sentence="a long note\n" * 1000, of="")

@@ -27,7 +27,7 @@ from chronicle.pages.gallery import (
     n_points,
 )
 from chronicle.pages.words import Html, Render, as_json, place, plain, slug
-from chronicle.story import CANNOT_TELL, deciding, gravest
+from chronicle.story import CANNOT_TELL, JOINS, deciding, gravest
 from chronicle.story import card as card_words
 from chronicle.story.measured import CALM, OVERALL, axis_named
 from chronicle.story.restarts import lettered, restart
@@ -387,7 +387,8 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
     axis = axis_named({row["axis"] for row in entry.attempts})
     joins = lettered(entry.diagnosis)
     marked = [event for event in entry.events if event.mark]
-    listed = [RunEvent(entry, event) for event in entry.events if not event.of]  # without notes on an event
+    events = [event for event in entry.events if not event.of]  # without notes on an event
+    kept = _weightiest(entry, events, EVENTS)
     values = {
         "base": "../../",
         "site": site,
@@ -403,10 +404,10 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         "reviewer": (review.author or "a person") if (review := last_review(entry.notes)) else "",
         "address": words.address(entry.run_id),
         "whole": figure(entry, "whole"),
-        "key": marked[:KEY],
+        "key": _weightiest(entry, marked, KEY),
         "marked": len(marked),
-        "listed": listed[:EVENTS],
-        "unlisted": len(listed[EVENTS:]),
+        "listed": [RunEvent(entry, event) for event in kept],
+        "unlisted": [event for event in events if event not in kept],
         "restarts": [(letter, join, restart(join, axis, *stated)) for letter, join in joins[:KEY]],
         "unlisted_joins": len(joins[KEY:]),
         "costs": [fact for fact in entry.costs if fact.value != 0],
@@ -415,6 +416,18 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         **_evidence(site, entry),
     }
     return render("run.md.j2", values)
+
+
+def _weightiest(entry: Entry, events: Sequence[Event], most: int) -> list[Event]:
+    """At most so many events, in their order: the ends, the gravest findings, restarts, then others."""
+    grave = {event.id: place for place, event in enumerate(gravest(entry.events, entry.verdict))}
+    ends = (EventKind.LAUNCH, EventKind.END)
+
+    def weight(event: Event) -> tuple[bool, float, bool]:
+        return event.kind not in ends, grave.get(event.id, math.inf), event.kind not in JOINS
+
+    kept = {event.id for event in sorted(events, key=weight)[:most]}
+    return [event for event in events if event.id in kept]
 
 
 def _evidence(site: SiteData, entry: Entry) -> dict[str, object]:
