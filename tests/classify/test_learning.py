@@ -336,6 +336,19 @@ def test_what_is_learned_by_heart_is_no_sudden_improvement(held_out: float, sudd
     assert ("grokking" in judged.patterns) is sudden
 
 
+@pytest.mark.parametrize(("after", "sudden"), [(2.4, False), (1.2, True)])
+def test_a_fall_of_the_training_loss_after_overfitting_is_no_sudden_improvement(
+    after: float, sudden: bool
+) -> None:
+    """The held-out loss has risen to 2.4, and is evaluated too seldom to rise further within the fall."""
+    k, noise = np.arange(500), np.random.default_rng(0).standard_normal(500)
+    loss = (2.0 - 1e-3 * k) * np.exp(-2 * (k > 300) + 0.01 * noise)
+    at = np.arange(0, 500, 50)
+    other = np.where(at <= 300, np.interp(at, [0, 100, 250], [2.3, 1.0, 2.4]), after)
+    judged = classify({"train_loss": loss, "val_loss": (at, other), "lr": np.full(500, 0.1)})
+    assert ("grokking" in judged.patterns) is sudden
+
+
 def test_a_part_of_the_validation_that_rises_while_the_others_fall_is_no_overfitting() -> None:
     t, held = turning(1)
     columns = {"train/loss": 2 * np.exp(-4 * t), "val/obj_loss": held}

@@ -920,6 +920,19 @@ def test_a_part_of_a_loss_that_is_switched_off_does_not_stand_for_the_whole() ->
     assert [name for name, series in assigned.items() if series.role is Role.LOSS] == ["train/box_loss"]
 
 
+def test_a_loss_that_is_nothing_throughout_does_not_stand_for_the_whole() -> None:
+    """A term with a weight of zero, beside losses that are not called so."""
+    unused = log("again/align_loss", "first/align_loss", values=(0.0, 0.0, 0.0))
+    both = roles(unused | log("again/train_cross_entropy", "first/train_cross_entropy"))
+    assert [name for name, role in both.items() if role == "loss"] == ["again/train_cross_entropy"]
+    assert "loss" in roles(unused).values()
+
+
+@pytest.mark.parametrize("name", ["daily_return", "annualized_return", "monthly returns"])
+def test_the_return_of_an_investment_is_no_objective(name: str) -> None:
+    assert "objective" not in roles(log(name, "account_value")).values()
+
+
 @pytest.mark.parametrize("name", ["FG-ARI", "mBO", "ari", "NMI"])
 def test_scores_of_groups_that_were_found(name: str) -> None:
     assert role_of(name) is Role.SCORE

@@ -276,8 +276,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.OTHER, rf"^(?=.*{REWARDED}).*({SPREADS}|\bversion$)",
         "reward_std, rollout/return_std, reward_version"),
     Alias(Role.OBJECTIVE,
-        rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+|counts?|market|portfolio|stock)\b)"
-        rf".*{REWARDED}",
+        rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+|counts?|market|portfolio|stock"
+        rf"|daily|weekly|monthly|annual(?:i[sz]ed)?)\b).*{REWARDED}",
         "reward, ep_rew_mean, episode_reward_mean, charts/episodic_return, AverageEpRet, fitness"),
     Alias(Role.DATASET_LOSS, r"\bper token loss\b|\bloss\b.*\b(dataset|source|domain|subset|corpus)\b"
         r"|\b(dataset|source|domain|subset|corpus)\b.*\bloss\b",

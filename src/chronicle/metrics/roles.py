@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -334,7 +334,11 @@ def _parts_left(series: Log, roles: Roles) -> list[str]:
     enough = 0.9 * max((len(series[name]) for name in losses), default=0)
     longest = [name for name in losses if len(series[name]) >= enough]
     wholes = _wholes(longest)
-    first = min(longest, key=lambda name: (name not in wholes, names.part_rank(plain(name))), default="")
+
+    def order(name: str) -> tuple[bool, bool, Any]:  # what is nothing throughout is no sum of parts
+        return not series[name].values.any(), name not in wholes, names.part_rank(plain(name))
+
+    first = min(longest, key=order, default="")
     return [name for name in losses if name != first]
 
 

@@ -15,7 +15,8 @@ grokking
     Sees: generalisation long after the training was done, or one abrupt and lasting fall of the loss.
     Rule: the held-out score is at half or less when the training score is saturated, and rises five times as
     many steps later (`late_generalisation`); or the loss falls within 3 % of the steps so far by five times
-    what as many steps before had gained (`is_abrupt`), and no held-out loss rises by it (`by_heart`).
+    what as many steps before had gained (`is_abrupt`), and no held-out loss stays above its minimum by it
+    (`by_heart`).
     Blind to: generalisation that comes slowly.
     False alarm: a finding that people would like to be true.
     Source: Power et al. (arXiv:2201.02177); the sudden fall of a Llama-2 run.
@@ -275,10 +276,13 @@ def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def by_heart(attempt: AttemptView, loss: Series, drop: Event) -> bool:
-    """Whether a held-out loss is higher by a twentieth after a fall than before it."""
-    start, end = loss.steps[drop.onset], loss.steps[drop.end if drop.end is not None else len(loss) - 1]
-    held_out = (s for s in attempt.by_role(Role.VALIDATION_LOSS) if s is not loss and s.steps[0] <= start)
-    return any(value_at(s, end) > (1 + LEAST_RISE) * value_at(s, start) > 0 for s in held_out)
+    """Whether a held-out loss is no lower after a fall than before it, and a twentieth above its minimum."""
+    start, end = loss.steps[drop.onset - 1], loss.steps[drop.end if drop.end is not None else len(loss) - 1]
+    for held_out in (s for s in attempt.by_role(Role.VALIDATION_LOSS) if s is not loss):
+        lowest = held_out.values[held_out.steps <= start].min(initial=np.inf)
+        if value_at(held_out, end) >= max((1 + LEAST_RISE) * lowest, value_at(held_out, start)) > 0:
+            return True
+    return False
 
 
 def is_abrupt(view: View, loss: Series, drop: Event) -> bool:
