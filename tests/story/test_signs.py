@@ -195,3 +195,7 @@ def test_of_several_causes_of_one_name_the_nearest_is_told() -> None:
         "10 steps after the schedule change",
         "20 steps after the batch change",
     )
+    kinds = "signal", "NCCL, signal", "signal"
+    faults = [Event(f"f-{k}", EventKind.FAULT, f"Fault: {k}", "", step=95, attempt=name) for k in kinds]
+    assert placed(view, event, [*faults, event]).causes == ("5 steps after the faults (signal, NCCL)",)
+    assert placed(view, event, [faults[0], event]).causes == ("5 steps after the fault (signal)",)

@@ -682,6 +682,17 @@ def three_trainings(*more: Finding) -> tuple[str, dict[str, str]]:
     return story.headline, {e.id: e.sentence for e in story.events if e.kind is not EventKind.LAUNCH}
 
 
+def test_how_several_trainings_ended_is_told_in_brackets() -> None:
+    """ "which end at steps 30 to 1 030, 3 crashed, 1 NCCL error" was no sentence."""
+    steps = np.arange(60)
+    logs = [attempt(f"{n}.csv", series("loss", steps, falling(60) * (1 + n))) for n in range(3)]
+    ended = [
+        replace(log, facts={"ended": how}) for log, how in zip(logs, ("crashed", "", "crashed"), strict=True)
+    ]
+    headline = tell(stitch(ended, relation="seeds"), diagnosis()).headline
+    assert "The logs hold 3 trainings, which all end at step 59 (2 crashed)." in headline
+
+
 def test_of_several_trainings_the_headline_says_how_many_and_how_they_ended() -> None:
     headline, events = three_trainings(finding("spike-slow-recovery", 30, None, name="a.csv#2"))
     assert headline == (

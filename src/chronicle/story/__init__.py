@@ -156,7 +156,8 @@ def _trainings_sentence(run: RunView) -> str:
     attempts = {number: run.timeline.attempts[end.attempt] for number, end in latest.items()}
     last = {max(int(s.steps.max()) for s in a.series.values() if len(s)) for a in attempts.values()}
     hows = Counter(end.how for end in latest.values() if end.how not in ("", "finished"))
-    others = "".join(f", {count(often)} {_ENDS.get(how, how)}" for how, often in hows.items())
+    others = ", ".join(f"{count(often)} {_ENDS.get(how, how)}" for how, often in hows.items())
+    others = f" ({others})" if others else ""
     ends = "end" if len(last) > 1 else "both end" if run.n_trainings == 2 else "all end"
     holds = "The log holds" if len({a.sources for a in attempts.values()}) == 1 else "The logs hold"
     where = run.axis.place(*sorted({min(last), max(last)}))

@@ -5,7 +5,7 @@ A sign holds, does not, or is unknown if its series was not logged; `pages.galle
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property, partialmethod
@@ -17,6 +17,7 @@ import numpy as np
 
 from chronicle.classify.view import AttemptView, value_at
 from chronicle.metrics.roles import SCORES
+from chronicle.metrics.values import grouped
 from chronicle.model import Event, EventKind, Floats, Role, Series
 from chronicle.story.measured import BEFORE, OVERALL, RunView
 from chronicle.story.sentences import listed, noun
@@ -62,7 +63,7 @@ class EventContext:
         words, named = [], set[str]()
         for before, others in groupby(self.shortly_before, itemgetter(0)):
             when = f"{self.run.axis.span(before)} after" if before else "together with"
-            names = dict.fromkeys(f"the {event_name(other)}" for _, other in others)
+            names = dict.fromkeys(f"the {name}" for name in _names(other for _, other in others))
             if new := [name for name in names if name not in named]:
                 words.append(f"{when} {listed(new)}")
             named.update(new)
@@ -235,6 +236,18 @@ class EventContext:
     output_drifted = partialmethod(was_found, Role.OUTPUT_LOGIT, "output-logit-drift")
     gradient_led = partialmethod(gradient, led=True)
     gradient_jumped = partialmethod(gradient, led=False)
+
+
+def _names(events: Iterable[Event]) -> Iterator[str]:
+    """The names of events at one step; several faults have one name."""
+    by_kind = grouped(events, lambda event: event.kind is EventKind.FAULT)
+    faults = by_kind.get(True, [])
+    yield from map(event_name, by_kind.get(False, []))
+    if len({event.title for event in faults}) == 1:
+        yield event_name(faults[0])
+    elif faults:
+        kinds = (kind for event in faults for kind in event.title.partition(": ")[2].split(", "))
+        yield f"faults ({', '.join(dict.fromkeys(kinds))})"
 
 
 def event_name(event: Event) -> str:
