@@ -272,7 +272,7 @@ def test_the_life_of_a_workspace(chronicle, tmp_path, monkeypatch):
     added = chronicle("add", log, "--name", "run-7", "--fact", "project=Atlas")
     assert added.code == 0
     assert chronicle("init", ".").out == "Next: chronicle add LOG\n"
-    assert chronicle("list").out == "run-7  not built  run chronicle build\n"
+    assert chronicle("list").out == "run-7  not built  chronicle build reads it, or says why not\n"
     noted = chronicle(
         *("note", "run-7", "it was *fine*", "--kind", "lesson", "--step", "30", "--at", "2026-11-20T09:30Z"),
         *("--author", "ada"),

@@ -117,7 +117,13 @@ def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
     lines = []
     for run_id, entry, state in rows:
         if entry is None:
-            lines.append((printable(run_id), state, "run chronicle build" if state in _TO_BUILD else ""))
+            lines.append(
+                (
+                    printable(run_id),
+                    state,
+                    "chronicle build reads it, or says why not" if state in _TO_BUILD else "",
+                )
+            )
             continue
         decisive = next(iter(gravest(entry.events, entry.verdict)), None)
         title = f"{entry.title.removesuffix('.')}. " if entry.title != run_id else ""
