@@ -31,6 +31,14 @@ def test_what_is_reached_as_the_log_ends_is_not_lost() -> None:
     assert FELL in told(ep_rew_mean=again)[1]
 
 
+@pytest.mark.parametrize("unit", [1e-7, 1e-4, 1.0, 1e4])
+def test_the_unit_of_a_reward_says_nothing(unit: float) -> None:
+    """The returns of a portfolio are ten thousandths, and their gain is as clear as any other."""
+    settled = unit * (2 - np.exp(-8 * T[::8]) + 1e-3 * NOISE[0, ::8])
+    assert told(ep_rew_mean=settled)[0] == "good"
+    assert told(ep_rew_mean=settled[::-1].copy())[0] == "bad"
+
+
 def test_what_is_gained_within_the_first_blocks_is_gained() -> None:
     """90 returns: 0 to 1,700 in the first nine of them, and 320 of that lost by the end: a fifth."""
     k = np.arange(90)

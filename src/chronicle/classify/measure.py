@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -351,6 +351,8 @@ def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
     steps, v = known.steps.astype(float), direction(series) * known.values
     if len(v) < fewest:
         return None
+    unit = min(float(np.abs(v).max()), 1.0) or 1.0  # of rewards of 1e-4 the floor of the noise hid all
+    v = v / unit
     count, course = min(BLOCKS, len(v) // 3), trend(v)
     size = (len(v) // count) ** 0.5
     within = max(MEDIAN_ERROR * difference_noise(v) / size, 1e-9 * float(np.abs(v).max()))
@@ -367,7 +369,9 @@ def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
         ways.append(_way(steps, v, median, max(within, min(scale(means), scale(levels))), course))
     if len(v) >= OBJECTIVE_POINTS and (not ways or series.role is Role.OBJECTIVE):
         ways.append(_way(steps, v, np.mean, max(within, float(np.std(means))), course))
-    return max(ways, key=lambda way: (way.learned, way.gained))
+    way = max(ways, key=lambda way: (way.learned, way.gained))
+    levels_of = {name: getattr(way, name) * unit for name in ("first", "best", "last", "error")}
+    return replace(way, **levels_of)
 
 
 def _way(steps: Floats, v: Floats, level: Callable[[Floats], Any], error: float, course: float) -> Ascent:
