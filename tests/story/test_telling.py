@@ -26,7 +26,7 @@ from chronicle.model import (
     Timeline,
     Verdict,
 )
-from chronicle.story import deciding, tell
+from chronicle.story import card, deciding, tell
 from chronicle.story.measured import finding_groups
 from chronicle.story.telling import _END_SENTENCES, coarse
 from chronicle.timeline import stitch
@@ -320,6 +320,24 @@ def test_nobody_can_tell_is_a_badge() -> None:
 def test_how_a_run_ended(facts: dict[str, str], sentence: str) -> None:
     log = replace(attempt("a.csv", series("loss", np.arange(900), falling(900))), facts=facts)
     assert events_by_id(stitch([log]), diagnosis())["end"].sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("n_points", "words"),
+    [
+        (900, "loss 4.00 → 2.00; ends at step 899"),
+        (8, "loss 4.00 → 2.00 in 8 points, too few to be judged; ends at step 7"),
+    ],
+)
+def test_the_card_of_a_run_without_a_finding_tells_its_course(n_points: int, words: str) -> None:
+    log = attempt("a.csv", series("loss", np.arange(n_points), np.linspace(4.0, 2.0, n_points)))
+    assert card(tell(stitch([log]), diagnosis()).events, Verdict.GOOD) == words
+
+
+def test_the_card_of_a_run_without_a_loss_says_so() -> None:
+    log = attempt("a.csv", series("temperature", np.arange(9), np.linspace(4.0, 2.0, 9), Role.OTHER))
+    words = "no loss or reward to judge, ends at step 8"
+    assert card(tell(stitch([log]), diagnosis()).events, Verdict.UNEXPECTED) == words
 
 
 def test_a_log_that_is_cut_may_go_on() -> None:

@@ -133,7 +133,7 @@ def gravest(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
 def card(happened: Sequence[Event], verdict: Verdict) -> str:
     """The few words of a card: about the event that decides the verdict, else about the end of the run."""
     shorts = [event.short for event in gravest(happened, verdict)[:1]]
-    shorts += (f"nothing found, {event.short}" for event in happened if event.kind is EventKind.END)
+    shorts += (event.short for event in happened if event.kind is EventKind.END)
     return [*shorts, "nothing found"][0]
 
 

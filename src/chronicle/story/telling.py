@@ -15,9 +15,21 @@ from operator import attrgetter, itemgetter
 
 import numpy as np
 
+from chronicle.classify.measure import FEWEST_POINTS
 from chronicle.classify.patterns import BY_ID
 from chronicle.classify.report import numbered
-from chronicle.metrics.values import clipped, count, fault_words, grouped, instant, plural, stated, times_over
+from chronicle.metrics.names import LOSSES
+from chronicle.metrics.values import (
+    clipped,
+    count,
+    fault_words,
+    grouped,
+    instant,
+    plainly,
+    plural,
+    stated,
+    times_over,
+)
 from chronicle.model import Event, EventKind, Fault, Finding, JoinKind, Note, Quantity, Role, Track
 from chronicle.story.measured import DIVERGES, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
 from chronicle.story.restarts import join_event, lettered
@@ -135,8 +147,23 @@ def _end_event(run: RunView) -> Iterator[Event]:
         last, how, place = max(steps), ending.how, run.axis.place(max(steps))
         place += f" of {where}" if (where := run.training(attempt.name)) else ""
         words = _END_SENTENCES[how].format(place)
-        short = f"{how or 'ends'} at {place}"
+        short = f"{_course(run)}{how or 'ends'} at {place}"
         yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=how)
+
+
+def _course(run: RunView) -> str:
+    """The course of the judged metric of the only training, for the card of a run in which nothing was found:
+    ``loss 2.31 → 0.45 in 8 points, too few to be judged; ``."""
+    if run.loss is None:
+        return "no loss or reward to judge, "
+    values = run.loss.values[run.loss.live & np.isfinite(run.loss.values)]
+    if run.n_trainings > 1 or len(values) < 2:
+        return ""
+    first, last, unit = plainly(float(values[0])), plainly(float(values[-1])), run.loss.unit or ""
+    few = f" in {len(values)} points" if len(values) < FEWEST_POINTS else ""
+    few += ", too few to be judged" if few and run.loss.role in LOSSES else ""
+    name = run.name(None).removeprefix("the ").removeprefix("metric ")
+    return f"{name} {first} → {f'{last} {unit}'.rstrip()}{few}; "
 
 
 def _finding_event(run: RunView, group: FindingGroup) -> Event:
