@@ -15,6 +15,7 @@ from chronicle.cli.terminal import comparison_lines, explain, flagged_by
 from chronicle.errors import UsageError
 from chronicle.score.presets import PRESETS
 from chronicle.story import tell
+from chronicle.story.measured import Axis
 from chronicle.timeline import stitch
 
 STEPS = np.arange(400)
@@ -49,6 +50,12 @@ def test_a_finding_is_explained_by_its_criteria() -> None:
     ]
     for name in ("2", "rise-a1-200", "rise-a1-190", "spike-fast-recovery"):
         assert list(explain(DIAGNOSIS, STORY, name)) == expected
+
+
+def test_durations_are_in_the_unit_that_the_log_counts() -> None:
+    lines = "\n".join(explain(DIAGNOSIS, STORY, "2", axis=Axis("epoch")))
+    assert "recovery               4 epochs " in lines
+    assert "if it had taken more than 150 epochs." in lines
 
 
 def test_a_pattern_that_was_not_named_says_why() -> None:

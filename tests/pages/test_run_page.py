@@ -265,6 +265,15 @@ def test_marks_of_criteria_have_a_word_each() -> None:
         assert f'<span class="ch-{mark}">{word}</span>' in page
 
 
+def test_evidence_is_in_the_unit_that_the_log_counts() -> None:
+    criteria = (Criterion("recovery", 326.0, "steps", "<= 150 steps", False),)
+    diagnosis = replace(rollback().diagnosis, findings=(replace(SPIKE, criteria=criteria), DIP))
+    attempts = tuple({**row, "axis": "epoch"} for row in rollback().attempts)
+    page = page_of(replace(rollback(), diagnosis=diagnosis, attempts=attempts))
+    assert ">326 epochs<" in page and ">≤ 150 epochs<" in page
+    assert "if the loss went on rising for 400 epochs more" in page
+
+
 @pytest.mark.slow
 def test_many_findings_do_not_make_an_endless_page() -> None:
     criteria = tuple(Criterion(f"test {i}", 1.0, "", ">= 0", True) for i in range(9))

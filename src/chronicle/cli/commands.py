@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from chronicle.cli import terminal
     from chronicle.model import Diagnosis, Timeline
     from chronicle.pages import chronology, gallery
+    from chronicle.story import measured
     from chronicle.workspace import folders
 else:
 
@@ -50,7 +51,7 @@ else:
     sources, store, scoring = map(_Module, ("build.sources", "build.store", "score"))
     log_doctor, server, terminal = map(_Module, ("cli.doctor", "cli.serve", "cli.terminal"))
     figures, gallery, chronology = map(_Module, ("figures", "pages.gallery", "pages.chronology"))
-    telling, folders = map(_Module, ("story", "workspace.folders"))
+    telling, measured, folders = map(_Module, ("story", "story.measured", "workspace.folders"))
 
 
 class _Path(click.Path):
@@ -244,8 +245,9 @@ def explain(run: Path, finding: str) -> None:
     has_pages = find_spec("yaml") is not None  # the pages need [site]
     page_of = {page.id: page for page in gallery.load_gallery(galleries)} if has_pages else {}
     judged = _JudgedRuns(_named(run))
-    for run_read, _, diagnosis, story in judged:
-        lines = (run_read.run_id, *terminal.explain(diagnosis, story, finding, page_of))
+    for run_read, timeline, diagnosis, story in judged:
+        explained = terminal.explain(diagnosis, story, finding, page_of, measured.axis_of(timeline))
+        lines = (run_read.run_id, *explained)
         click.echo("\n".join(map(terminal.printable, lines)))
     if not has_pages:
         click.echo("The likely causes are on the pages of patterns, which need the extra `site`.")

@@ -34,7 +34,7 @@ from chronicle.readers import nobody_reads
 from chronicle.readers.find import unknown_logs
 from chronicle.score.presets import PRESETS, Preset
 from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, gravest
-from chronicle.story.measured import Axis, axis_named
+from chronicle.story.measured import IN_STEPS, Axis, axis_named
 from chronicle.story.restarts import lettered
 from chronicle.story.sentences import listed
 from chronicle.workspace.config import nearest
@@ -225,13 +225,17 @@ _LEVELS = ("before_loss", "peak_loss")  # evidence that is in the sentence of th
 
 
 def explain(
-    diagnosis: Diagnosis, story: Story, which: str = "", pages: Mapping[str, PatternPage] | None = None
+    diagnosis: Diagnosis,
+    story: Story,
+    which: str = "",
+    pages: Mapping[str, PatternPage] | None = None,
+    axis: Axis = IN_STEPS,
 ) -> Iterator[str]:
     """The lines that explain a diagnosis, or the part of it that ``which`` names: an event by its number or
     id, or a pattern. ``pages`` are the pages of the gallery by id, which name the causes. Raises UsageError:
     there is no such event; the message names those that exist."""
     if which in BY_ID and which not in diagnosis.patterns:
-        yield from _not_named(diagnosis, story, which)
+        yield from _not_named(diagnosis, story, which, axis)
         return
     findings = sorted((event for event in story.events if event.patterns), key=lambda event: int(event.mark))
     chosen = [e for e in findings if which in ("", e.mark, e.id, *e.also, *e.patterns)]
@@ -245,7 +249,7 @@ def explain(
         if event.causes:
             yield f"   It came {listed(event.causes)}."
         for part in event.parts:
-            yield from _finding(by_id[part])
+            yield from _finding(by_id[part], axis)
         page = (pages or {}).get(event.patterns[0])
         if page is not None and page.verdict is not Verdict.GOOD:
             yield from _advised(advice(event, page))
@@ -273,21 +277,21 @@ def _advised(given: Advice) -> Iterator[str]:
         yield from filled(f"- {step}", "     ", "       ")
 
 
-def _finding(finding: Finding) -> Iterator[str]:
+def _finding(finding: Finding, axis: Axis) -> Iterator[str]:
     where = " · ".join(filter(None, (finding.metric, finding.attempt)))
     sure = f"severity {finding.severity:.2f}, confidence {finding.confidence:.2f}"
     yield f"   {finding.pattern}{f' in {where}' if where else ''}: {sure}"
-    marks = ((_MARKS[words.met_words(criterion)[0]], criterion) for criterion in finding.criteria)
-    rows = [(f"{mark} {c.name}", words.criterion_value(c), words.threshold(c)) for mark, c in marks]
+    marks = ((f"{_MARKS[words.met_words(c)[0]]} {c.name}", c) for c in finding.criteria)
+    rows = [(name, words.criterion_value(c, axis), words.threshold(c, axis)) for name, c in marks]
     yield from columns(rows, "     ")
     measured = {key: value_words(v) for key, v in finding.evidence.items() if key not in _LEVELS}
     if evidence := "; ".join(f"{key} {value}" for key, value in measured.items() if value):
         yield from filled(f"Evidence: {evidence}", "     ", "       ")
     if finding.runner_up:
-        yield f"     It would be {finding.runner_up}{words.condition(finding.runner_up_if)}."
+        yield f"     It would be {finding.runner_up}{words.condition(finding.runner_up_if, axis)}."
 
 
-def _not_named(diagnosis: Diagnosis, story: Story, pattern: str) -> Iterator[str]:
+def _not_named(diagnosis: Diagnosis, story: Story, pattern: str, axis: Axis) -> Iterator[str]:
     """What there is to say about a pattern that was not found: why it was not assessed, or that it was looked
     for."""
     missing = next((item.missing for item in diagnosis.not_assessed if item.pattern == pattern), ())
@@ -299,7 +303,7 @@ def _not_named(diagnosis: Diagnosis, story: Story, pattern: str) -> Iterator[str
     event_of = {part: event for event in story.events for part in event.parts}
     for finding in diagnosis.findings:
         if finding.runner_up == pattern:
-            near, if_what = event_of[finding.id], words.condition(finding.runner_up_if)
+            near, if_what = event_of[finding.id], words.condition(finding.runner_up_if, axis)
             nearest_words = f"The nearest is finding {near.mark}: {near.sentence}"
             yield from filled(f"{nearest_words} It would be {pattern}{if_what}.", "   ", "   ")
 

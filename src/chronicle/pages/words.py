@@ -17,7 +17,7 @@ from chronicle.errors import ConfigError
 from chronicle.metrics.values import clipped, count, duration, plural, share, unit_words, value_words
 from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
 from chronicle.story import BY_PEOPLE
-from chronicle.story.measured import Axis
+from chronicle.story.measured import IN_STEPS, Axis
 from chronicle.story.restarts import gap as gap
 
 Render = Callable[[str, Mapping[str, Any]], str]  # renders the template of a name with the values given
@@ -35,13 +35,13 @@ _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
 _MOST_PHRASES = 6  # phrases of a table's cell
 
 
-def when(event: Event, axis: Axis | None = None) -> str:
+def when(event: Event, axis: Axis = IN_STEPS) -> str:
     """The time of an event, as far as known: ``2026-03-02 14:52Z, 5.9 h after the start``; of a note, when it
     was written, and on what: ``2026-03-05 09:10Z, on step 58 900``."""
     day, elapsed_s = f"{event.time[:10]} {hour(event.time)}".strip(), event.elapsed_s or 0.0
     since = f"{duration(elapsed_s)} after the start" if elapsed_s >= 1 else ""
     if event.kind in BY_PEOPLE:
-        since = f"on {(axis or Axis()).place(event.step)}" if event.step is not None else ""
+        since = f"on {axis.place(event.step)}" if event.step is not None else ""
     return ", ".join(filter(None, (day, since)))
 
 
@@ -88,28 +88,33 @@ def configured(facts: Sequence[Fact]) -> tuple[list[Fact], list[Fact]]:
     return plain, [replace(fact, quantity=fact.quantity.removeprefix(_CONFIG)) for fact in rest]
 
 
-def criterion_value(criterion: Criterion) -> str:
+def _counted_on(axis: Axis, text: str) -> str:
+    """Words of the classifier, which calls whatever a log counts steps, in the unit of its axis."""
+    return re.sub(r"\bsteps\b", lambda _: axis.unit, text)
+
+
+def criterion_value(criterion: Criterion, axis: Axis = IN_STEPS) -> str:
     """What was measured, with its unit; ``not logged`` if there was nothing to measure."""
     if criterion.value is None:
         return "not logged" if criterion.met is None else "never"
     if criterion.threshold in ("yes", "no"):
         return value_words(bool(criterion.value))
     if criterion.unit.startswith("share"):  # people read a percentage more easily
-        return f"{share(criterion.value)}{criterion.unit.removeprefix('share')}"
-    return f"{value_words(criterion.value)} {criterion.unit}".strip()
+        return f"{share(criterion.value)}{_counted_on(axis, criterion.unit.removeprefix('share'))}"
+    return f"{value_words(criterion.value)} {_counted_on(axis, criterion.unit)}".strip()
 
 
-def threshold(criterion: Criterion) -> str:
+def threshold(criterion: Criterion, axis: Axis = IN_STEPS) -> str:
     """The threshold of a criterion in typographic form: ``≥ 6 scales``."""
     demand = criterion.threshold
     if criterion.unit.startswith("share"):
         demand = re.sub(r"\d+(?:\.\d+)?", lambda match: share(float(match[0])), demand)
-    return demand.replace(">=", "≥").replace("<=", "≤")
+    return _counted_on(axis, demand.replace(">=", "≥").replace("<=", "≤"))
 
 
-def condition(runner_up_if: str) -> str:
+def condition(runner_up_if: str, axis: Axis = IN_STEPS) -> str:
     """The condition for the runner-up, as the end of a sentence: ``, if the rise had been a ramp``."""
-    return f", if {runner_up_if.removeprefix('if ')}" if runner_up_if else ""
+    return _counted_on(axis, f", if {runner_up_if.removeprefix('if ')}" if runner_up_if else "")
 
 
 def met_words(criterion: Criterion) -> tuple[str, str]:

@@ -90,6 +90,9 @@ class Axis(NamedTuple):
         return f"{self.span(number)} {'was' if number == 1 else 'were'} discarded"
 
 
+IN_STEPS = Axis()
+
+
 class Rise(NamedTuple):
     """From the level before to the highest value (for a metric that should rise: to the lowest). ``least``
     says that the true peak may be higher. ``unit`` is the declared unit after a space, or empty."""
