@@ -103,8 +103,7 @@ class Course:
 
 
 def shapes(t: Floats, laws: Laws = FINE) -> Floats:
-    """The shapes as rows: descents from 1 at t = 0. A power that is twice another one is computed as its
-    square, which is ten times as fast."""
+    """The shapes as rows: descents from 1 at t = 0. A power that is twice another one is its square."""
     t = np.maximum(t, 0.0)
     decades = np.log1p(t / np.reshape(laws.t0, (-1, 1)))
     made: dict[float, Floats] = {}
@@ -214,9 +213,8 @@ class Baseline:
 def retest_rises(series: Series, events: Iterable[Event], limits: Thresholds) -> Iterator[Event]:
     """The events of a loss; open rises are tested again against level *and* trend, with their uncertainty.
     The kernel extrapolates what it remembers of the last samples, so a rise in the steep start of a run, or
-    one that only undoes a dip, seems to stay for ever. Nor is its forecast known over more samples than were
-    there before, so a ramp that lasted for longer is tested again, too, as if the log ended where it was
-    over. What turns out to be no rise is left out."""
+    one that only undoes a dip, seems to stay for ever. A ramp that lasted longer than what was before it is
+    tested again, too, as if the log ended where it was over. What turns out to be no rise is left out."""
     steps, y = measure.positive(series)
     place = np.flatnonzero(np.isfinite(series.values) & (series.values > 0)) if len(y) else np.empty(0, int)
     for event in events:
@@ -279,8 +277,7 @@ def baseline(steps: Floats, y: Floats, known: tuple[int, int], width: int, heigh
 
 
 def ceiling(base: Baseline, error: float, samples: int) -> Floats:
-    """The highest level that is no rise, at each sample: not above the old level nor above the forecast,
-    within their uncertainty. ``error`` is that of one sample; ``samples`` are averaged into a level."""
+    """The highest level that is no rise, at each sample: the old one and the forecast, with their errors."""
     progress = np.maximum(base.old - base.expected, 0.0)
     over = np.maximum(SURE_DEVIATIONS * base.sure, HALF * np.minimum(progress, base.height))
     unsure = error * (1 / samples + 1 / base.samples) ** 0.5
@@ -296,8 +293,7 @@ def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:
 def undoes_a_dip(
     steps: Floats, y: Floats, known: tuple[int, int], width: int, error: float, limits: Thresholds
 ) -> bool:
-    """Whether a rise only undoes a step down, about as deep, that was at most a quarter of the log ago: from
-    the rise on the loss is where it would be without both."""
+    """Whether a rise only undoes a step down, as deep, within the quarter of the log before it."""
     (first, a), length = known, FEWEST_MEDIANS
     while length <= limits.lasting * len(y) and a - length - first >= max(FEWEST_MEDIANS, length):
         d, near = a - length, SMOOTHED_SAMPLES + length // 8
@@ -339,8 +335,7 @@ class Contest:
         return max(self.explanations, key=lambda name: self.explanations[name].score)
 
     def lead(self, name: str, over: tuple[str, ...] = (HEALTHY,)) -> float:
-        """By how many nats one explanation leads the best of the others, which always include "never"; minus
-        infinity if it does not fit at all."""
+        """By how many nats an explanation leads the best of the others and of "never"."""
         scores = {n: explanation.score for n, explanation in self.explanations.items()}
         return scores.get(name, -np.inf) - max(scores[o] for o in (NEVER, *over) if o in scores)
 

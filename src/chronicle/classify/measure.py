@@ -168,8 +168,7 @@ def excess(line: Line, steps: Floats, y: Floats) -> Excess:
 
 
 def nearer_to_zero(values: Floats) -> float:
-    """The mean or the median, whichever is nearer to zero; zero if they differ in sign. Of few samples, the
-    mean follows an outlier, and the median jumps between the two halves of a mixture."""
+    """The mean or the median, whichever is nearer to zero; zero if they differ in sign."""
     whole, half = mean(values), median(values)
     return 0.0 if whole * half <= 0 else min(whole, half, key=abs)
 
@@ -273,8 +272,7 @@ def rises_by(values: Floats) -> float:
 
 
 def trend(values: Floats) -> float:
-    """As `rises_by`, of means of 64 blocks, which count less if autocorrelated: a gain that noise hides from
-    block to block adds up over the course."""
+    """As `rises_by`, of means of 64 blocks, which count less if autocorrelated."""
     means = np.array([part.mean() for part in np.array_split(values, min(TREND_MEANS, len(values)))])
     places = np.arange(len(means))
     off = means - np.polyval(np.polyfit(places, means, 1), places)
@@ -285,8 +283,7 @@ def trend(values: Floats) -> float:
 
 
 def levels_apart(values: Floats) -> float:
-    """How much the mean ranks of eighths of the values differ (Kruskal-Wallis): chi-squared with 7 degrees of
-    freedom for independent values of one distribution."""
+    """How much the mean ranks of eighths differ (Kruskal-Wallis): chi-squared with 7 degrees of freedom."""
     n = len(values)
     off = sum(len(part) * (part.mean() - (n + 1) / 2) ** 2 for part in np.array_split(ranks(values), 8))
     return float(12 * off / (n * (n + 1)))
@@ -345,8 +342,7 @@ class Ascent:
 @np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
 def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
     """The way of an objective, or of a score, turned over if less is better; None for fewer points. A median
-    ignores a few crashes and sees rare successes as nothing, a mean does neither: the one that rose
-    counts."""
+    ignores rare successes, a mean follows a few crashes: the one that rose counts."""
     known = finite(series)
     steps, v = known.steps.astype(float), direction(series) * known.values
     if len(v) < fewest:
@@ -420,7 +416,7 @@ def is_perfect(series: Series, way: Ascent) -> bool:
 
 def rises(values: Floats) -> bool:
     """Whether four values or more end near the best, which is above the first by three times what neighbours
-    differ by (median), and by more than next to nothing of the largest; of eight, not the last one alone."""
+    differ by (median), and by a hundredth of the largest; of eight, not the last one alone."""
     v = values[np.isfinite(values)]
     if len(v) < 4:
         return False

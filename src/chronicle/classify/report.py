@@ -117,8 +117,7 @@ def finding(
     runner_up: tuple[str | None, str] = (None, ""),
     seen_at: str = "",
 ) -> Finding:
-    """A finding, with severity and confidence clipped to 0..1. ``runner_up`` is the second pattern and what
-    would have led to it; ``seen_at`` identifies the event in its series, if the finding is one."""
+    """A finding. ``runner_up``: the second pattern and what would have led to it; ``seen_at``: its event."""
     metric = at.series.metric if at.series is not None else None
     place = seen_at or f"{pattern}@{int(at.start)}"
     if at.attempt is not None and at.attempt.index:

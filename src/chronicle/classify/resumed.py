@@ -89,9 +89,8 @@ def extent(loss: Series | None) -> tuple[float, float, float]:
 
 
 def best_line(view: View, parent: AttemptView, loss: Series, needed: Floats) -> Iterator[Line]:
-    """The line of an earlier attempt that predicts the loss at the steps ``needed`` with the least error. It
-    ends at the join or a few samples later, and is fitted to stretches of several lengths, without those that
-    are twice as noisy as the calmest, where something happened."""
+    """The line of an earlier attempt that predicts the loss at the steps ``needed`` best. It ends at the join
+    or a few samples later, and is fitted to stretches of several lengths, not those of twice the noise."""
     assert parent.loss is not None
     (steps, _), (old_steps, old), limits = positive(loss), positive(parent.loss), view.thresholds
     gap = limits.join_gap * max(step_gap(loss), step_gap(parent.loss))
@@ -132,9 +131,8 @@ def learned_before(view: View, attempt: AttemptView) -> float:
 
 def process_changes(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]:
     """Places inside one log where another process took over: the step, and the factor of the learning rate.
-    The clock shows a pause of ten times the usual, long enough for a process to start and longer than all
-    other pauses of the log; and the learning rate jumps there by a factor of 1.3 or more, neither beside a
-    similar jump nor as `planned`."""
+    The clock shows a pause in which a process may start, ten times the usual and longer than all others; and
+    the rate jumps there by a factor of 1.3 or more, neither beside a similar jump nor as `planned`."""
     rate = attempt.learning_rate
     if rate is None or len(rate) < 4 * JOIN_SAMPLES or not np.isfinite(rate.times).all():
         return []
@@ -152,8 +150,7 @@ def process_changes(attempt: AttemptView, limits: Thresholds) -> list[tuple[floa
 
 
 def planned(rates: Floats, i: int) -> bool:
-    """Whether a schedule jumps as the rate does after sample ``i``: down from one constant rate to another,
-    up from the end of a cycle, or as it jumps elsewhere too."""
+    """Whether a schedule jumps so after sample ``i``: to a constant rate, from a cycle's end, or again."""
     with np.errstate(invalid="ignore"):
         moved = np.diff(np.log(rates))
         beside = np.r_[moved[max(i - JOIN_SAMPLES, 0) : i], moved[i + 1 : i + 1 + JOIN_SAMPLES]]

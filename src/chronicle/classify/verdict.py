@@ -14,17 +14,7 @@ from chronicle.classify.report import calibrated, numbered
 from chronicle.classify.resumed import judged, validation_stays
 from chronicle.classify.rules import RULES, loss_shapes, schedule, whole_run
 from chronicle.classify.rules.datasets import DATASET_SPIKE
-from chronicle.classify.rules.loss_shapes import (
-    BUMPS,
-    FAST,
-    LEVEL_SAMPLES,
-    NAN,
-    NO_SPIKE,
-    NOT_FULLY,
-    RISES,
-    SHIFT,
-    SLOW,
-)
+from chronicle.classify.rules.loss_shapes import BUMPS, FAST, LEVEL_SAMPLES, NO_SPIKE, RISES, SHIFT, SLOW
 from chronicle.classify.rules.objectives import FAILED
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
@@ -54,8 +44,8 @@ def diagnose(view: View) -> Diagnosis:
     explained = ((f, explanation(view, f)) for f in collect(view))  # an explained finding is kept
     findings = [replace(f, evidence={**f.evidence, EXPLAINED: why}) if why else f for f, why in explained]
     live = [f for f in findings if is_live(view, f)]
-    verdict, ending = _judge(view, live), last_ending(view.timeline)
-    how = ending.how if ending is not None else ""
+    verdict = _judge(view, live)
+    how = ending.how if (ending := last_ending(view.timeline)) is not None else ""
     # a good course that a fault ended needs attention, unless the schedule had come to its end
     if verdict is Verdict.GOOD and how in FAULTS:
         rate = view.attempts[-1].first(Role.LEARNING_RATE, MIN_POINTS)
@@ -106,9 +96,8 @@ def above_first(view: View, finding: Finding) -> bool:
 
 
 def part_of_game(view: View, finding: Finding) -> bool:
-    """Whether a finding only shows that the other one of two competing networks (GAN) learns. The course of
-    one player is none. Its rise counts only where the other one has won (its loss is at a fifth or less, and
-    below this one), or where the loss of the other one rises by half as much or more."""
+    """Whether a finding only shows that the other of two competing networks (GAN) learns. Its rise counts
+    where the other has won (its loss is at a fifth, and below this one), or rises by half as much or more."""
     attempts = view.named(finding.attempt)
     losses = [s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS)]
     mine = [s for s in losses if s.metric == finding.metric]
@@ -124,8 +113,7 @@ def part_of_game(view: View, finding: Finding) -> bool:
 
 
 def moved_by(series: Series, finding: Finding) -> tuple[float, float]:
-    """How far the magnitude of a series during a finding differs from that before it, and its level then, in
-    log units."""
+    """By how many log units a series differs in size during a finding from before it, and its level then."""
     ok = np.isfinite(series.values) & (series.values != 0)
     steps, size = series.steps[ok], np.log(np.abs(series.values[ok]))
     end = np.inf if finding.end_step is None else finding.end_step
@@ -160,8 +148,7 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
 
 
 def wild(view: View) -> bool:
-    """Whether every positive loss varies by a factor from sample to sample, and fell by no more than that may
-    do, so that nothing can be said."""
+    """Whether every positive loss varies by a factor from sample to sample, and fell by no more than that."""
     losses = [s for s in view.losses if (s.values[np.isfinite(s.values)] > 0).all()]
     noises, least = [(s, view.noise(s)) for s in losses], view.thresholds.wild
     return bool(losses) and all(noise > least and not fell_far(s, noise) for s, noise in noises)
@@ -178,8 +165,7 @@ def fell_far(loss: Series, noise: float) -> bool:
 
 
 def gains(view: View) -> Series | None:
-    """The first series that shows that the model gets better: a score, an objective, or any logged loss, even
-    one of too few points to be judged."""
+    """The first score, objective or loss, even one of too few points to be judged, that gets better."""
     most = max((len(a.objective or ()) for a in view.attempts), default=0)
     for attempt in (a for a in view.attempts if most <= LONGER_TIMES * len(a.objective or ())):
         scores = attempt.by_role(Role.OBJECTIVE, *(SCORES if attempt.in_time else ()))
@@ -201,16 +187,15 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     down = finding.pattern == SHIFT and ("epoch" in evidence or evidence.get("step_log", 0.0) < 0)
     if EXPLAINED in evidence or down or finding.pattern == WARNING:  # what it warns of decides
         return Verdict.GOOD
-    left = float(evidence.get("residual_log", 0.0))
-    too_high = left >= limits.bad_end
+    too_high = (left := float(evidence.get("residual_log", 0.0))) >= limits.bad_end
     if finding.pattern == SHIFT and too_high and _lasts(view, finding, limits.for_good):
         # if the validation loss rose by less than a third as much, the training data are the cause
         stays = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
         return Verdict.WORRYING if next((t for t in stays if t is not None), False) else Verdict.BAD
     passes = finding.end_step is not None and evidence.get("absent_share", 1.0) <= PASSING_NAN_SHARE
-    if finding.pattern == NAN and passes:
+    if finding.pattern == loss_shapes.NAN and passes:
         return Verdict.WORRYING  # NaN weights would stay NaN, so these steps were skipped
-    if finding.pattern == NOT_FULLY:
+    if finding.pattern == loss_shapes.NOT_FULLY:
         trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
         return Verdict.BAD if too_high and not trifle else Verdict.WORRYING
     if finding.pattern == NO_SPIKE:
@@ -278,9 +263,8 @@ def part_alone(view: View, finding: Finding) -> bool:
 
 
 def weighed_anew(attempt: AttemptView, finding: Finding) -> bool:
-    """Whether the judged loss rises, but none of its parts by half as much or more, in log units. A sum with
-    fixed weights cannot rise by more than the part that rises most. Most of the loss before must be one of
-    these parts, with which it moved: what is not logged might rise otherwise."""
+    """Whether the judged loss rises, but no part by half as much: a sum with fixed weights cannot. Most of
+    the loss must be one of these parts, with which it moved: what is not logged might rise otherwise."""
     loss = attempt.loss
     if loss is None or finding.metric != loss.metric or finding.pattern not in RISES:
         return False
@@ -289,9 +273,8 @@ def weighed_anew(attempt: AttemptView, finding: Finding) -> bool:
     are_positive = all((s.values >= 0).all() for s in (loss, *parts))
     if len(parts) < 2 or before.sum() < LEVEL_SAMPLES or not are_positive:
         return False
-    rise, ways = moved_by(loss, finding)[0], [moved_by(s, finding)[0] for s in parts]
-    whole = loss.values[before]
-    return max(ways) < 0.5 * rise and any(is_most_of(whole, s.values[before]) for s in parts)
+    rise, highest = moved_by(loss, finding)[0], max(moved_by(s, finding)[0] for s in parts)
+    return highest < 0.5 * rise and any(is_most_of(loss.values[before], s.values[before]) for s in parts)
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")  # values may be as large as floats get
@@ -304,15 +287,13 @@ def is_most_of(whole: Floats, part: Floats) -> bool:
 
 def has_idle_rate(rate: Series, since: int, share: float) -> bool:
     """Whether a learning rate is at most this share of its highest value ever since a step."""
-    values = np.nan_to_num(rate.values)
-    late = values[rate.steps >= since]
+    late = (values := np.nan_to_num(rate.values))[rate.steps >= since]
     return len(late) > 0 and bool(late.max() <= share * values.max()) and can_resolve(values, share)
 
 
 def _planned(attempt: AttemptView, finding: Finding) -> Iterator[str]:
-    """What was changed on purpose where a rise begins: a part of the loss, or its weight, that is zero in
-    every sample before it and in none after it; or a setting, such as a sequence length, that changes there
-    and rarely anywhere else."""
+    """What was changed on purpose where a rise begins: a part of the loss, or its weight, that is zero before
+    it and never after it; or a setting, such as a sequence length, that changes there and rarely again."""
     weights = (s for s in attempt.by_role(Role.OTHER) if OF_WEIGHTS & {*plain(s.metric).split()})
     parts = (*attempt.by_role(*LOSSES, Role.PART_LOSS), *weights)
     for series in parts if finding.pattern == SHIFT or _jumps(attempt.loss, finding) else ():
@@ -335,8 +316,8 @@ def _jumps(loss: Series | None, finding: Finding) -> bool:
         return False
     steps, y = positive(loss)
     before, after = y[steps < finding.start_step][-LEVEL_SAMPLES:], y[steps >= finding.start_step]
-    rise = median(after[: 2 * LEVEL_SAMPLES]) - median(before)
-    return bool(len(before) and len(after) and rise >= 0.5 * (after.max() - median(before)) > 0)
+    level, soon = median(before), median(after[: 2 * LEVEL_SAMPLES])
+    return bool(len(before) and len(after) and soon - level >= 0.5 * (after.max() - level) > 0)
 
 
 def _lasts(view: View, finding: Finding, share: float) -> bool:
@@ -385,11 +366,11 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
         noun = nouns.pop() if len(nouns) == 1 else "step"
         where = f"{at} {noun}" if noun.endswith("s") else f"{noun} {at}"
         return f"{verdict.title()}: {what} from {where}{more}."
-    if verdict is Verdict.WORRYING and too_many_spikes(view, live):
+    if verdict is not Verdict.WORRYING:
+        return _because_unknown(view)
+    if too_many_spikes(view, live):
         return "Worrying: more fast spikes than a good run has."
-    if verdict is Verdict.WORRYING:
-        return f"Worrying: a fault ended the run ({how}); nothing worrying was found before it."
-    return _because_unknown(view)
+    return f"Worrying: a fault ended the run ({how}); nothing worrying was found before it."
 
 
 def _because_good(view: View, live: Sequence[Finding], how: str) -> str:
@@ -410,11 +391,10 @@ def _because_good(view: View, live: Sequence[Finding], how: str) -> str:
 def _because_unknown(view: View) -> str:
     if wild(view):
         return "Cannot tell: the loss differs by a factor of two from sample to sample."
-    if view.losses and whole_run.stands_still(view) is not None:
-        return "Cannot tell: the loss moved by no more than its own noise."
     if view.losses:
-        why = "fell by less than 3 % in all, and nothing else that was logged got better"
-        return f"Cannot tell: the loss {why}."
+        little = "fell by less than 3 % in all, and nothing else that was logged got better"
+        is_still = whole_run.stands_still(view) is not None
+        return f"Cannot tell: the loss {'moved by no more than its own noise' if is_still else little}."
     items = [a.attempt.facts["rows"] for a in view.attempts if a.attempt.axis == "item"]
     if items:
         remedy = "If they are steps, name the loss with `roles` in run.toml."

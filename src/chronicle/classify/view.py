@@ -212,9 +212,8 @@ def _settled_of(attempt: Attempt) -> Mapping[str, Series]:
 
 
 def written(series: Mapping[str, Series]) -> dict[str, Series]:
-    """The series without rows that were never written: those at which two series or more are all NaN. A NaN
-    in one series alone is data, and so is a last stretch that is longer than any before: NaN losses stay
-    NaN."""
+    """The series without rows at which two series or more are all NaN, but for a last stretch longer than any
+    before: NaN losses stay NaN. A NaN in one series alone is data."""
     steps = [s.steps for s in series.values()]
     if len(steps) < 2 or all(np.isfinite(s.values).all() for s in series.values()):
         return dict(series)
@@ -231,9 +230,8 @@ def written(series: Mapping[str, Series]) -> dict[str, Series]:
 
 
 def settled(series: Mapping[str, Series]) -> dict[str, Series]:
-    """The series; of running means that begin again with each epoch or step only the last values (of a loss
-    of few epochs the means of parts), of evaluations and rewards that are logged until the next one only the
-    first."""
+    """The series; of running means that begin again with each epoch or step only the last values (or means of
+    parts), of evaluations and rewards that are logged until the next one only the first."""
     epoch = max((s for s in series.values() if s.role is Role.EPOCH), key=len, default=None)
     steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _FEWEST_TEETH}.values()
     return {m: _settled(s, epoch, steps) if s.role in _MEASURED else s for m, s in series.items()}
@@ -281,8 +279,7 @@ def _rewards(series: Series) -> Series:
 
 
 def _has_arrived(mean: Floats) -> bool:
-    """Whether a mean came half of its way or more in its first half, and then stood still. One of all samples
-    since the start never does: as long as it lags behind them, it goes on."""
+    """Whether a mean came half of its way early and then stood still, as that of all samples never does."""
     parts = np.array_split(mean, 16)
     first, middle, last = (median(parts[place]) for place in (0, 8, -1))
     came, range_ = abs(middle - first), float(np.ptp(mean))
@@ -299,8 +296,7 @@ def _without_test(series: Series) -> Series:
 
 @np.errstate(divide="ignore", invalid="ignore")  # a mean of zero has no inverse
 def _between_rows(mean: Series) -> Series:
-    """What came between rows, if the log shows the mean since its start: of a speed, in which a pause is
-    hardly seen, or of rewards."""
+    """What came between rows, if the log shows the mean since its start: of a speed, or of rewards."""
     if len(mean) < _MEAN_SAMPLES:
         return mean
     mean = mean.pick(np.append(np.diff(mean.steps) != 0, True))  # the row of an evaluation repeats a step

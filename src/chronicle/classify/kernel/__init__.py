@@ -249,9 +249,8 @@ def event(row: Any) -> Event:
 
 def engine_for(samples: int) -> Any:
     """The compiled kernel, if numba is installed and using it is faster than plain Python: it is in this
-    process already, or there are enough samples to make up for reading it from disk or for compiling it.
-    Samples that were processed in plain Python count as well: then the total time is at most twice the least.
-    """
+    process already, or enough samples make up for reading it from disk or for compiling it. Those processed
+    in plain Python count as well: then the total time is at most twice the least."""
     samples = max(samples, _judged["plain"])
     if not available() or (samples < READ_FROM and not in_process()):
         return plain

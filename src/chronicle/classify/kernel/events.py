@@ -171,8 +171,7 @@ def is_back(mem: Memory, event: Row, y: float, base: float, i: float) -> bool:
 
 
 def track_last_high(event: Row, above: float, noise: float, i: float) -> None:
-    """Update the last high sample. It is where the sum of the clipped excess over the tolerance is highest,
-    the likeliest end of the event; a smoothed level would be late by its memory."""
+    """Update the last high sample: the highest sum of clipped excess is the likeliest end."""
     event[at.SUNK] += min(max(above, -3.0 * noise), 3.0 * noise)
     if event[at.SUNK] >= 0.0:
         event[at.SUNK] = 0.0

@@ -176,8 +176,7 @@ def warming(q: Row) -> float:
 
 
 def correlation_penalty(mem: Memory, k: int) -> float:
-    """By how much samples in a row count less because of autocorrelation, from 1 (white noise) to 2: their
-    means of four are then nearly as noisy as single samples."""
+    """By how much autocorrelated samples in a row count less, from 1 (white noise) to 2."""
     if k > 0 or mem.levels[k + 1][COUNT] < 24.0:
         return 1.0
     worth = mem.levels[k + 1][NOISE] / (0.8 * mem.levels[k][NOISE])

@@ -165,9 +165,8 @@ def judge(mem: Memory, y: float, i: float) -> None:
 
 def raise_noise(mem: Memory, jump: float) -> None:
     """Raise the noise scale where most neighbours differ by more than that: the series has become noisier.
-    The noise scale adapts slowly, and not at all during an event. But an event jumps once, a noisier series
-    at every sample. The mean log difference of neighbours (0.75 noise scales for white noise) distinguishes
-    them within 20 samples."""
+    The scale itself adapts slowly, and not during an event. But an event jumps once, a noisier series always:
+    the mean log difference of neighbours (0.75 scales for white noise) tells them apart in 20 samples."""
     state, noise = mem.state, mem.levels[0][at.NOISE]
     moved = math.log(jump if jump > 1e-12 else 1e-12) - state[at.MOVE_LOG]
     state[at.MOVE_LOG] += 0.05 * (-2.0 if moved < -2.0 else 3.0 if moved > 3.0 else moved)
@@ -280,9 +279,8 @@ def lone_spike(
 
 
 def learn_tail(mem: Memory, z: float, edge: float, opens: bool) -> None:
-    """Update the rate and the mean excess of samples beyond TAIL_FROM. The last three samples, which are
-    tested together, are not part of the tail that they are tested against. They are added afterwards, even if
-    they open an event: a series with many events has heavy tails."""
+    """Update the rate and the mean excess of samples beyond TAIL_FROM. The last three are added after
+    their test against it, even if they open an event: a series with many events has heavy tails."""
     state = mem.state
     learn_one(state, state[at.Z_BEFORE], edge)
     if opens:

@@ -53,8 +53,7 @@ def _dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def together(view: View, a: tuple[int, int], b: tuple[int, int], series: Series) -> bool:
-    """Whether two events (first and last step) are one: their onsets are close, in samples or relative to the
-    longer one."""
+    """Whether the onsets of two events are close, in samples or relative to the longer event."""
     near, longest = view.thresholds.same_time * step_gap(series), max(a[1] - a[0], b[1] - b[0])
     return abs(a[0] - b[0]) <= max(near, view.thresholds.same_share * longest)
 

@@ -98,8 +98,7 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
 
 
 def lost_scores(attempt: AttemptView, trained: Series) -> Iterator[Finding]:
-    """Held-out scores that lost a third of what they had gained, and a twentieth of their size, for good,
-    while the loss, or the score, of the training gained."""
+    """Held-out scores that lost what they had gained for good, while the training gained."""
     if attempt.first(Role.OBJECTIVE) is not None:  # then it is that which went another way
         return
     for score in map(each_step_once, attempt.by_role(Role.VALIDATION_SCORE)):
@@ -155,8 +154,7 @@ def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
 
 
 def risen_from_minimum(limits: Thresholds, y: Floats, width: int) -> tuple[int, float, float]:
-    """As `turned_up`, by running medians of one width. The noise is that of the time since the minimum and of
-    as long before it: before a cut of the rate it may be another."""
+    """As `turned_up`, by running medians of one width and the noise on both sides of the minimum."""
     smooth = running(y, width)
     low = int(np.argmin(smooth))
     after = y[low + 1 :]
@@ -239,8 +237,7 @@ def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
 
 
 def learned_at(series: Series, sign: float, share: float) -> float | None:
-    """The first step at which this share of the way from the first to the best value was made for good: half
-    of all values after it are as good. None if that is nowhere so."""
+    """The first step at which this share of the way to the best value was made for good, or None."""
     known = finite(series)
     steps, v = known.steps, sign * running(known.values, 3)
     if len(v) < 8 or v.max() - v[0] <= 0:
@@ -251,9 +248,8 @@ def learned_at(series: Series, sign: float, share: float) -> float | None:
 
 
 def apart(trained: Series, late: Series, sign: float) -> bool:
-    """Whether both went from nothing to nearly all, the held-out one (``late``) since training was done:
-    scores of 1 at most to above 0.9 (held-out: 0.6), losses to a fifth (held-out: a half), from a held-out
-    loss five times that of the training: with a smaller gap nothing is known by heart that does not hold."""
+    """Whether both went from nothing to nearly all, the held-out one (``late``) since training was done, from
+    a held-out loss five times that of the training: with a smaller gap nothing is known by heart."""
     t, v = finite(trained).values, finite(late).values
     if sign > 0:
         return bool(1.0 >= t.max() >= 0.9 and 1.0 >= v.max() >= 0.6 and v[:2].max() <= 0.5)

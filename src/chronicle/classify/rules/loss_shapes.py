@@ -260,8 +260,7 @@ def typed_findings(view: View, series: Series) -> tuple[Finding, ...]:
 def provisional(
     events: Iterable[Event], series: Series, index: int, name: str, thresholds: Thresholds
 ) -> list[Finding]:
-    """The findings of events of a running training, as if its log ended now. They are named by their shape
-    alone, since context needs the whole log; ``index`` is that of the attempt."""
+    """The findings of a running training, as if its log ended now, by the shape of its events alone."""
     attempt = AttemptView(index, name, Attempt(name, (), {}), {series.metric: series}, None)
     shapes = (Shape(e, series, attempt, thresholds) for e in events)
     return [calibrated(f) for f in by_shape(shapes) if stands(f)]
@@ -333,8 +332,7 @@ def _divergence(shape: Shape) -> Finding | None:
 
 
 def climbing_again(named: Sequence[tuple[Shape, Finding]]) -> Iterator[Finding]:
-    """The findings of one series, in which a spike that had not recovered before a divergence began is called
-    its beginning."""
+    """The findings of a series; a spike still open as a divergence begins is called its beginning."""
     climbs = [f for _, f in named if f.pattern == NO_SPIKE]
     for shape, f in named:
         climb = next((c for c in climbs if c.start_step > f.start_step), None)
@@ -418,9 +416,8 @@ def _frozen(shape: Shape) -> Finding | None:
 
 
 def _is_at_bound(shape: Shape) -> bool:
-    """Whether a series stands where it can go no further: an error rate at 0 or 1, or a loss beside others
-    that is zero from the first sample to the last, as that of a part which is switched off; or at its lowest
-    value, written with so few decimals (0.11) that moves which count do not show."""
+    """Whether a series can go no further: an error rate at 0 or 1, a part that is switched off, which is
+    always zero, or the lowest value with so few decimals (0.11) that moves which count do not show."""
     values, value = shape.series.values, shape.value(shape.event.onset, shape.event.onset + 1)
     if not value and not values.any():
         return len(shape.attempt.by_role(shape.series.role)) > 1

@@ -257,8 +257,7 @@ _ABOVE_ONE = re.compile(r"\bvio(lation)?\b|\bmaxvio\b")  # what the largest load
 
 
 def layers(attempt: AttemptView) -> Iterator[tuple[Sequence[Series], Floats, Floats]]:
-    """The experts, steps and loads [expert, step] in multiples of the mean of layers whose experts share
-    their steps, and of largest loads that are logged alone."""
+    """Experts, steps and loads over the mean [expert, step] of layers, and of largest loads alone."""
     loads_logged = attempt.by_role(Role.EXPERT_LOAD)
     for family in grouped(loads_logged, lambda s: _AN_EXPERT.sub(r"\1", s.metric, count=1)).values():
         first, steps = family[0], family[0].steps.astype(float)

@@ -136,8 +136,7 @@ def _fallen_score(attempt: AttemptView, score: Series) -> Finding:
 
 
 def _never_rose(attempt: AttemptView, series: Series, way: Ascent) -> Finding:
-    """A failed run, or a plateau where the reward may be all there is: it began before the log did, is nearly
-    always above nothing, or is that of a game which is won now and then."""
+    """A failed run, or a plateau where the reward may be all there is, or is that of a game won at times."""
     v, began_before = finite(series).values, measure.begins_late(series.steps)
     # an agent that acts at random for a while may be told of from the second evaluation on
     unseen = measure.begins_late(series.steps, 2 * step_gap(series))
@@ -155,8 +154,7 @@ def _never_rose(attempt: AttemptView, series: Series, way: Ascent) -> Finding:
 
 
 def last_fall(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding]:
-    """A fall of the objective just before the log ends, which none of its blocks can tell: there is one test
-    at the end, not one a sample, so a fall that is twice as far as any other one is enough."""
+    """A fall just before the log ends, which no block can tell, twice as far as any other one."""
     known = finite(series)
     moves = np.diff(v := direction(series) * known.values)
     i = int(np.argmin(moves))
@@ -202,9 +200,8 @@ def slump(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding
 
 
 def fell(score: Series, objective: Series) -> bool:
-    """Whether a score of 16 values or more only got worse, as surely as one of few values gets better, and is
-    neither a mean of the objective so far, whose first values come from the first episodes alone, nor its
-    sum so far, which falls as long as the objective is a cost."""
+    """Whether a score of 16 values or more only got worse, and is neither a mean of the objective so far,
+    whose first values come from the first episodes alone, nor its sum, which falls while that is a cost."""
     words, own = ({*plain(s.metric).split()} - SECOND_CHOICE for s in (score, objective))
     values = direction(score) * finite(score).values
     if words == own or goes_along(score, replace(objective, values=np.cumsum(objective.values))):
@@ -214,10 +211,8 @@ def fell(score: Series, objective: Series) -> bool:
 
 def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
     """Whether a series that does not rise tells that nothing was learned. A score does only if it is nothing
-    throughout; nor do fewer than 50 values that differ, or one value above nothing to the end, or an attempt
-    after which a later one learned, or whose evaluations say that it did: while it learns, an agent explores.
-    One that was stopped while it mostly did so was stopped too early, and the mean of one episode tells
-    nothing."""
+    throughout; nor do fewer than 50 values that differ, one value above nothing to the end, a single episode,
+    or an attempt that mostly explored, after which a later one learned, or whose evaluations got better."""
     values = finite(series).values
     same, few = values.min() == values.max(), len(values) < measure.OBJECTIVE_POINTS
     if series.role is not Role.OBJECTIVE and (few or values.any() or direction(series) < 0):
@@ -288,8 +283,7 @@ def in_blocks(series: Series, most: int) -> tuple[Floats, Floats]:
 
 @np.errstate(over="ignore")  # logged values may be as large, and as small, as floats get
 def gone_from(entropy: Series) -> tuple[float, float] | None:
-    """The step from which on an entropy is nothing beside its start, and the share left at the end; None if
-    it is more, or crosses zero. The sign does not matter: some log it as part of a loss."""
+    """From which step on an entropy is nothing beside its start, and the share left; None if it never is."""
     steps, level = in_blocks(entropy, _ENTROPY_BLOCKS)
     if not len(level) or not (start := median(finite(entropy).values[:_START_SAMPLES])):
         return None
@@ -302,8 +296,7 @@ def gone_from(entropy: Series) -> tuple[float, float] | None:
 
 
 def _since(attempt: AttemptView, step: float) -> tuple[Ascent, Ascent, float, float] | None:
-    """The way of the reward since a step and in all, its best level, and its range from there to the worst;
-    None for too few values."""
+    """The way of the reward since a step and in all, its best level and its range; None for few values."""
     if (objective := attempt.first(Role.OBJECTIVE)) is None or (whole := ascent(objective)) is None:
         return None
     if (way := ascent(objective.pick(objective.steps >= step))) is None:

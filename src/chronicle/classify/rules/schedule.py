@@ -210,8 +210,7 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
 
 
 def within_epoch(view: View, attempt: AttemptView, rise: Finding) -> bool:
-    """Whether a loss rises by less than it had stepped down at the beginning of that epoch: data that were
-    just read again are known best, and the loss stays below its earlier level."""
+    """Whether a loss rises by less than it stepped down at the start of the epoch, as data read again do."""
     loss = attempt.loss if attempt.loss is not None and attempt.loss.metric == rise.metric else None
     falls = epoch_edges(view, attempt, loss) if loss is not None else ()
     before = [fall.evidence["drop_log"] for fall in falls if fall.start_step <= rise.start_step]
@@ -219,8 +218,7 @@ def within_epoch(view: View, attempt: AttemptView, rise: Finding) -> bool:
 
 
 def between(before: Floats, after: Floats) -> float:
-    """How far the loss falls between two epochs beyond its fall within them (log units): from the last third
-    of one to the first third of the other, or between their medians, whichever is more."""
+    """How far the loss falls between two epochs beyond its fall within them, by their thirds or medians."""
     thirds = np.array_split(before, 3) + np.array_split(after, 3)
     first, second, third, fourth, fifth, sixth = map(median, thirds)
     near = third - fourth - 0.5 * (second - third + fourth - fifth)

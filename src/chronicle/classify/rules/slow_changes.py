@@ -214,8 +214,7 @@ def steps_of(y: Floats, window: int, noise: float, least_t: float) -> Iterator[S
 
 @cache
 def step_weights(window: int) -> Floats:
-    """Weights of 2 * window samples whose sum is the step in their middle, by least squares. Both sides share
-    slope and curvature, so neither a trend nor its bend looks like a step."""
+    """Weights whose sum is the step in the middle, by least squares, whatever the slope and the bend."""
     return np.asarray(np.linalg.pinv(design(window))[3])
 
 
@@ -236,8 +235,7 @@ def stays(y: Floats, step: Step) -> bool:
 
 
 def is_kink(y: Floats, step: Step) -> bool:
-    """Whether a change of the slope fits both windows better than a step: the end of a straight fall stands
-    above the parabola through it."""
+    """Whether a change of the slope fits both windows better than a step."""
     part, stepping = y[step.at - step.window : step.at + step.window], design(step.window)
     u = stepping[:, 1]
     kinks = (np.column_stack([stepping[:, :3], np.maximum(u - at, 0.0)]) for at in KINK_PLACES)
@@ -250,9 +248,7 @@ def _misfit(columns: Floats, y: Floats) -> float:
 
 
 def near_event(view: View, loss: Series, at: float, reach: float, bends: int) -> bool:
-    """Whether a step belongs to an event of this loss: an open rise extends to the end of the log, one that
-    is over as far again; and after a tall one the loss bends for ``bends`` samples as at the start of a
-    log."""
+    """Whether a step belongs to an event, which reaches as far again, or bends the loss after it."""
     for event in view.events(loss):
         end, passing = len(loss) - 1 if event.end is None else event.end, event.kind in PASSING
         end += end - event.onset if passing else 0
@@ -264,8 +260,7 @@ def near_event(view: View, loss: Series, at: float, reach: float, bends: int) ->
 
 
 def _planned(attempt: AttemptView, at: float, reach: float, height: float) -> bool:
-    """Whether a setting changed there. A cut of the learning rate makes a fall, too, so without a logged rate
-    every fall may be planned."""
+    """Whether a setting changed there; without a logged rate, every fall may be a cut of it."""
     if height < 0 and attempt.learning_rate is None:
         return True
     for series in attempt.by_role(Role.LEARNING_RATE, Role.BATCH_SIZE, Role.EPOCH):

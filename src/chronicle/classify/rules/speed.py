@@ -56,8 +56,7 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def come_evenly(starts: Sequence[int]) -> bool:
-    """Whether slow stretches, four at least, begin at multiples of one number of steps, as a running mean of
-    the speed falls at each evaluation."""
+    """Whether slow stretches, four at least, begin at multiples of one number of steps."""
     gaps = np.diff(np.sort(starts))
     return len(gaps) >= FEWEST_AGAIN and gaps.min() > 0 and not (gaps % gaps.min()).any()
 

@@ -100,7 +100,7 @@ def find(view: View) -> Iterable[Finding]:
         lost = list(_never_learned(view, attempt, loss)) or list(forgot(view, attempt, loss))
         never += [] if lost and cut_short(view, loss) else lost
     rules = unmoved, runs_below_zero, ends_above_start, risen_with_held_out
-    moved = (f for rule in rules if (f := list(rule(view))))
+    moved = (f for rule in rules if not is_game(view) and (f := list(rule(view))))
     return list(_every_attempt_dies(view)) or never or next(moved, [])
 
 
@@ -110,7 +110,8 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     scores = [s for s, same in rated if len(s) >= (CONSTANT_SCORE_POINTS if same else MIN_POINTS)]
     # scores that stay tell the loss of guessing from fewer points, and where batches differ
     guesses = len(scores) > 0 and len(y) >= MIN_POINTS and is_guessing(y[2:])
-    guesses &= not (guesses and falls_below_guessing(y[2:]) and any(map(rises_steadily, scores)))
+    risen = (measure.rises_by(direction(s) * finite(s).values) >= STEADY_ERRORS for s in scores)
+    guesses &= not (guesses and falls_below_guessing(y[2:]) and any(risen))
     known = guesses or (len(y) >= FEWEST_POINTS and noise <= limits.knowing)
     if not known or begins_late(steps, step_gap(loss)):
         return
@@ -168,11 +169,6 @@ def falls_below_guessing(y: Floats) -> bool:
     return bool(below_it) and measure.rises_by(y) <= -STEADY_ERRORS
 
 
-def rises_steadily(score: Series) -> bool:
-    """Whether a score gets better with time, however little."""
-    return measure.rises_by(direction(score) * finite(score).values) >= STEADY_ERRORS
-
-
 def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """A step up to the first level, after which nothing is learned again."""
     limits, (steps, y) = view.thresholds, positive(loss)
@@ -195,12 +191,12 @@ def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
 
 
 def unmoved(view: View) -> Iterator[Finding]:
-    """A loss that moved by no more than its own noise, where that is no loss of an agent or a player."""
+    """A loss that moved by no more than its own noise."""
     if (still := stands_still(view)) is None:
         return
     attempt, loss, trend_errors, apart = still
-    y, done = positive(loss)[1], is_done(attempt, loss.steps[0])
-    if done or not len(y) or is_game(view) or view.noise(loss) > view.thresholds.wild:
+    y = positive(loss)[1]
+    if not len(y) or is_done(attempt, loss.steps[0]) or view.noise(loss) > view.thresholds.wild:
         return
     fall = learned(y) / max(difference_noise(y), 1e-12)
     checks = [
@@ -219,32 +215,33 @@ def is_game(view: View) -> bool:
     return any(is_of_opponent(name) or OF_AGENTS & set(words_of(plain(name))) for name in names)
 
 
+def live_losses(view: View) -> list[tuple[AttemptView, Series]]:
+    """The judged losses of the attempts that are not overtaken as a whole."""
+    return [(a, a.loss) for a in view.attempts if a.live_until is not None and a.loss is not None]
+
+
 def runs_below_zero(view: View) -> Iterator[Finding]:
     """A loss without a lower bound that runs away: what it was at first is nothing beside what it is."""
-    for attempt in (a for a in view.attempts if a.live_until is not None and not is_game(view)):
-        known = finite(attempt.loss) if attempt.loss is not None else None
-        if known is None or len(known) < FEWEST_POINTS or begins_late(known.steps, step_gap(known)):
+    for attempt, known in ((attempt, finite(loss)) for attempt, loss in live_losses(view)):
+        if len(known) < FEWEST_POINTS or begins_late(known.steps, step_gap(known)):
             continue
-        first = float(np.abs(known.values[:MIN_POINTS]).max())
-        times = -median(known.values[-MIN_POINTS:]) / max(first, 1e-300)
-        if times >= LOST_TIMES:
+        first, last = float(np.abs(known.values[:MIN_POINTS]).max()), median(known.values[-MIN_POINTS:])
+        if (times := -last / max(first, 1e-300)) >= LOST_TIMES:
             left = int(np.flatnonzero(known.values >= -first)[-1]) + 1
-            checks = [
-                at_least("below zero, over the first values", times, "times", LOST_TIMES),
-                *noted(first_level=first, last_level=median(known.values[-MIN_POINTS:])),
-            ]
+            lost = at_least("below zero, over the first values", times, "times", LOST_TIMES)
+            checks, at = [lost, *noted(first_level=first, last_level=last)], known.steps[left]
             other = (PERFECT, "a loss with a lower bound could fall so far")
-            yield finding(NO_SPIKE, At(attempt, known, known.steps[left]), checks, 0.9, 0.8, other)
+            yield finding(NO_SPIKE, At(attempt, known, at), checks, 0.9, 0.8, other)
 
 
 def ends_above_start(view: View) -> Iterator[Finding]:
     """A loss whose second half lies above its first eighth, where nothing else gets better."""
     others = (s for a in view.attempts for s in a.by_role(*LOSSES, Role.PART_LOSS) if s is not a.loss)
-    if is_game(view) or _gets_better(view) or any(falls(s, measure.TREND_ERRORS) for s in others):
+    if _gets_better(view) or any(falls(s, measure.TREND_ERRORS) for s in others):
         return
-    for attempt, loss in ((a, a.loss) for a in view.attempts if a.live_until is not None):
-        steps, y = positive(loss) if loss is not None else (np.empty(0), np.empty(0))
-        if loss is None or not len(y) or begins_late(steps, step_gap(loss)) or is_done(attempt, steps[0]):
+    for attempt, loss in live_losses(view):
+        steps, y = positive(loss)
+        if not len(y) or begins_late(steps, step_gap(loss)) or is_done(attempt, steps[0]):
             continue
         if len(y) < FEWEST_RISEN_POINTS:
             yield from never_below_twice(view, attempt, loss)
@@ -253,9 +250,7 @@ def ends_above_start(view: View) -> Iterator[Finding]:
         order, n = measure.ranks(np.r_[first, later]), len(first) + len(later)
         error = ((n + 1) * len(later) / (12 * len(first))) ** 0.5
         rise, rank_errors = median(later) - median(first), ((n + 1) / 2 - order[: len(first)].mean()) / error
-        if rise < RISEN_LOG or rank_errors < RISEN_ERRORS:
-            continue
-        if _is_up(view, loss):
+        if rise < RISEN_LOG or rank_errors < RISEN_ERRORS or _is_up(view, loss):
             continue
         checks = [
             at_least("second half over the first eighth", rise, "log units", RISEN_LOG, "risen_log"),
@@ -267,11 +262,10 @@ def ends_above_start(view: View) -> Iterator[Finding]:
 
 
 def risen_with_held_out(view: View) -> Iterator[Finding]:
-    """A loss that rises from the minimum of its held-out loss on, as that does: no trend shows a turn that
-    comes soon. A part of a loss may have been switched on."""
+    """A loss that rises from the minimum of its held-out loss on, too soon for a trend to show it."""
     limits = view.thresholds
-    for attempt, loss in ((a, a.loss) for a in view.attempts if a.live_until is not None):
-        if loss is None or attempt.by_role(Role.PART_LOSS) or is_game(view) or _is_up(view, loss):
+    for attempt, loss in live_losses(view):
+        if attempt.by_role(Role.PART_LOSS) or _is_up(view, loss):
             continue
         for validation in map(each_step_once, attempt.by_role(Role.VALIDATION_LOSS)):
             steps, y = positive(validation)
@@ -284,11 +278,8 @@ def risen_with_held_out(view: View) -> Iterator[Finding]:
             better = any(gained(s, start, end) for s in attempt.by_role(Role.OBJECTIVE, *SCORES))
             if meanwhile is None or is_late or better or rise < need:
                 continue
-            risen, least = (
-                meanwhile.after - meanwhile.before,
-                max(limits.turn_clear, limits.other_t * meanwhile.error),
-            )
-            if risen < least:
+            risen = meanwhile.after - meanwhile.before
+            if risen < (least := max(limits.turn_clear, limits.other_t * meanwhile.error)):
                 continue
             checks = [
                 at_least("validation over its minimum", rise, "log units", need, "validation_rise_log"),
@@ -312,32 +303,26 @@ def never_below_twice(view: View, attempt: AttemptView, loss: Series) -> Iterato
     if len(y) < MIN_POINTS or y[-1] < y[len(y) // 2] - limits.moved:
         return
     lowest, rise = float(y[1:].min() - y[0]), median(y[1:]) - float(y[0])
-    checks = [
-        at_least("lowest later value over the first", lowest, "log units", limits.twice),
-        *noted(risen_log=rise, noise_log=view.noise(loss)),
-    ]
+    tall = at_least("lowest later value over the first", lowest, "log units", limits.twice)
+    checks = [tall, *noted(risen_log=rise, noise_log=view.noise(loss))]
     at, other = At(attempt, loss, steps[1]), (SHIFT, "the loss had been learned before")
     yield from filter(stands, [finding(NO_SPIKE, at, checks, 0.7, 0.7, other)])
 
 
 @kept
 def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
-    """The longest loss of a run in which none moved and nothing else got better, the trend of all of them in
-    errors, and how far the levels of their eighths are apart, chi-squared."""
-    live = [(a, a.loss) for a in view.attempts if a.live_until is not None and a.loss is not None]
-    long = [(a, loss, _levels(loss)) for a, loss in live if len(loss) >= FEWEST_POINTS]
+    """The longest loss of a run in which nothing moved, the trend of all in errors, and chi-squared."""
+    long = [(a, loss, _levels(loss)) for a, loss in live_losses(view) if len(loss) >= FEWEST_POINTS]
     if not long or begins_late(view.span, step_gap(long[0][1])):
         return None
-    losses = [y for *_, y in long]
-    whole = np.concatenate(losses)
+    whole = np.concatenate(losses := [y for *_, y in long])
     if len(whole) < FEWEST_POINTS or any(moves(y) for y in (whole, *losses) if len(y) >= FEWEST_POINTS):
         return None
     judged = {loss for _, loss, _ in long}
     others = (s for a in view.attempts for s in a.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s not in judged)
     parts = (s for a in view.attempts for s in a.by_role(Role.PART_LOSS))
-    if any(falls(s, STILL_ERRORS) for s in others) or any(falls(s, measure.TREND_ERRORS) for s in parts):
-        return None
-    if _gets_better(view):
+    fall = any(falls(s, STILL_ERRORS) for s in others) or any(falls(s, measure.TREND_ERRORS) for s in parts)
+    if fall or _gets_better(view):
         return None
     attempt, loss, _ = max(long, key=lambda row: len(row[1]))
     return attempt, loss, measure.rises_by(whole), measure.levels_apart(whole)
@@ -354,8 +339,7 @@ def _gets_better(view: View) -> bool:
 
 
 def hardly_learns(view: View) -> bool:
-    """Whether every loss of a run, from its first step on, fell by less than counts as learning, and no score
-    or reward got better. That is no failure, for a loss may have a large constant part, but no success."""
+    """Whether every loss fell by less than counts as learning and nothing got better: no success."""
     if begins_late(view.span) or _gets_better(view):
         return False
     losses = (s for a in view.attempts for s in a.by_role(*LOSSES))
@@ -364,8 +348,7 @@ def hardly_learns(view: View) -> bool:
 
 
 def moves(y: Floats) -> bool:
-    """Whether log values go up or down with time, fall from the first ones, have levels of their own in
-    eighths, or keep closer to their neighbours than to their mean (von Neumann)."""
+    """Whether log values go up or down, have levels of their own in eighths, or keep to their neighbours."""
     fell = learned(y) > CHANCE_FALL_SCALES * difference_noise(y)
     smooth = float(np.sum(np.diff(y) ** 2)) < SMOOTH_RATIO * float(np.sum((y - y.mean()) ** 2))
     if fell or smooth:  # which most losses did, and ranks take longer
@@ -408,11 +391,9 @@ def _dies(view: View, loss: Series) -> bool:
 
 def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
     """One finding for a run without trouble; ``harmless`` are the findings on its live course."""
-    live_on = [a for a in view.attempts if a.live_until is not None]
-    judged = [(a, a.loss) for a in live_on if a.loss is not None]
-    judged += [(a, s) for a in live_on if (s := a.objective) is not None and measure.improves(s)]
-    points = sum(len(loss) for _, loss in judged)
-    if points < FEWEST_POINTS:
+    objectives = ((a, a.objective) for a in view.attempts if a.live_until is not None)
+    judged = live_losses(view) + [(a, s) for a, s in objectives if s is not None and measure.improves(s)]
+    if (points := sum(len(loss) for _, loss in judged)) < FEWEST_POINTS:
         return
     attempt, loss = max(judged, key=lambda pair: len(pair[1]))
     noise, most = median(np.array([view.noise(s) for _, s in judged])), view.thresholds.noisy
