@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -99,6 +101,16 @@ def test_after_a_resume_replay_comes_first() -> None:
         first = advice(event, PAGES["level-shift"]).causes[0]
         assert first.cause.cause.startswith("New data begin")
         assert first.speaks_for == ("a restart shortly before",)
+
+
+@pytest.mark.parametrize("pattern", ["plateau", "failed-run", "divergence-no-spike"])
+def test_what_to_do_about_a_reward_is_not_told_by_the_loss(pattern: str) -> None:
+    event = Event("e", EventKind.FINDING, "t", "s", patterns=(pattern,), signs={"objective": True})
+    of_reward = advice(event, PAGES[pattern])
+    of_loss = advice(replace(event, signs={"objective": False}), PAGES[pattern])
+    assert of_loss.page.now == PAGES[pattern].now and of_reward.page.now != of_loss.page.now
+    said = " ".join(of_reward.page.now)
+    assert "reward" in said and not re.search(r"\bloss(es)?\b", said)
 
 
 def test_explain_prints_what_the_page_of_the_run_ranks() -> None:

@@ -191,7 +191,8 @@ class Source:
 
 @dataclass(frozen=True)
 class PatternPage:
-    """gallery/<verdict>/<id>.md: front matter, and ``body``; ``typed`` has more words to find it by."""
+    """gallery/<verdict>/<id>.md: front matter, and ``body``; ``typed`` has more words to find it by, and
+    ``now_for_reward`` what to do instead of ``now`` where a reward shows it and not a loss."""
 
     id: Text
     title: Text
@@ -203,6 +204,7 @@ class PatternPage:
     lookalikes: tuple[Lookalike, ...] = ()
     causes: tuple[Cause, ...] = ()
     now: tuple[Text, ...] = ()
+    now_for_reward: tuple[Text, ...] = ()
     prevent: tuple[Text, ...] = ()
     sources: tuple[Source, ...] = ()
     specimens: tuple[Text, ...] = ()
@@ -277,6 +279,8 @@ def advice(event: Event, page: PatternPage) -> Advice:
         missing = dict.fromkeys(word for row in likely for word in row.not_logged)
         logged = f" Not logged, and it would tell: {', '.join(missing)}." if missing else ""
         check = f"{likely[0].cause.tell}{logged}"
+    if event.signs.get(Sign.OBJECTIVE.value) and page.now_for_reward:
+        page = replace(page, now=page.now_for_reward)
     return Advice(event, page, causes, check)
 
 
