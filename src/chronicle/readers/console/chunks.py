@@ -37,18 +37,19 @@ _LONG_LINE_BYTES = 1000  # if they hold no line end, the program may never write
 
 _LINE_END = re.compile(rb"[\r\n]")
 _LINE = re.compile(rb"[^\r\n]+")
-# What a terminal shows otherwise: bytes that such a log holds, a pattern, and what stands for it.
+# What a terminal shows otherwise: a byte that such a log holds, which is found ten times as fast as several,
+# and words of which it holds one; a pattern, and what stands for it.
 # fmt: off
-_OF_TERMINALS = tuple((literals, re.compile(pattern), new) for literals, pattern, new in (
-    ([b"\x1b"], rb"\x1b\[\d*[ABEF](?=[^\r\n])", b"\r"),  # the way to another line, by several progress bars
-    ([b"\x1b"], rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])", b""),
-    ([b"\xe2\x94", b"\xe2\x95"], rb"\xe2(?:\x94[\x82\x83]|\x95\x91)", b"|"),  # sides of a box: │, ┃ or ║
-    ([b"^[["], rb"(?:\^\[\[[A-D])+", b""),  # keys that were pressed while a terminal showed the log
+_OF_TERMINALS = tuple((byte, words, re.compile(pattern), new) for byte, words, pattern, new in (
+    (b"\x1b", [b"\x1b"], rb"\x1b\[\d*[ABEF](?=[^\r\n])", b"\r"),  # the way to another line
+    (b"\x1b", [b"\x1b"], rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])", b""),
+    (b"\xe2", [b"\xe2\x94", b"\xe2\x95"], rb"\xe2(?:\x94[\x82\x83]|\x95\x91)", b"|"),  # sides of a box
+    (b"^", [b"^[["], rb"(?:\^\[\[[A-D])+", b""),  # keys that were pressed while a terminal showed the log
     # A progress bar after which another line begins without a line end, as both are written to one file.
     # Blanks that wipe out a longer bar may stand between them if that line begins with a clock or a level.
-    ([b"it/s", b"s/it"], rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])(?=[^\s\],|)]"
+    (b"<", [b"it/s", b"s/it"], rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])(?=[^\s\],|)]"
      rb"| +(?:\[?\d{2,4}[-/:]\d\d[-/:]\d\d|[\[(]?(?:INFO|WARN|DEBUG|ERROR)|[IWEF]\d{4} \d))", rb"\1\r"),
-    ([b" [="], rb"(?<=\d)(?=(\d+)/\1 \[=)", b"\r"),  # of Keras, where what went back to its line is lost
+    (b"=", [b" [="], rb"(?<=\d)(?=(\d+)/\1 \[=)", b"\r"),  # of Keras, whose way back to the line is lost
 ))
 # fmt: on
 _FIRST_WORD = re.compile(rb"[A-Za-z]\w*\W{1,3}(?=\d)")  # with which each record begins, before what it counts
@@ -130,8 +131,8 @@ def plain(data: bytes) -> bytes:
     a record of a program that writes no line ends. A line that was torn by zeros is empty."""
     if b"\0\0" in data:
         data = _LINE.sub(lambda line: b"" if is_torn(line[0]) else line[0].strip(b"\0"), data)
-    for literals, pattern, new in _OF_TERMINALS:
-        if any(literal in data for literal in literals):
+    for byte, words, pattern, new in _OF_TERMINALS:
+        if byte in data and any(word in data for word in words):
             data = pattern.sub(new, data)
     if len(data) > _LONG_LINE_BYTES and not _LINE_END.search(data) and (word := _FIRST_WORD.match(data)):
         data = re.sub(rb"(?<=\W|\d)" + re.escape(word[0]) + rb"(?=\d)", rb"\r\g<0>", data)
