@@ -64,7 +64,8 @@
     return view;
   }
   // Several runs as one view. The judged metrics share a panel, but for those that rise and those that fall. Other panels are
-  // matched by their role, if each run has one panel of this role, and otherwise by their name.
+  // matched by their role, if each run has one panel of this role, and otherwise by their name. Those of several runs go first,
+  // and among them, and among the others, what is judged.
   function together(runs) {
     const panels = new Map(), attempts = [], RISING = ["objective", "score", "validation-score"];
     const isOnlyOne = (view, panel) => panel.role !== "other" && view.panels.filter(other => other.role === panel.role).length === 1;
@@ -74,8 +75,9 @@
       view.panels.forEach((panel, i) => {
         const key = !i ? `judged:${RISING.includes(panel.role)}` : isOnlyOne(view, panel) ? `role:${panel.role}` : panel.name;
         const name = i ? panel.name : panel.lines[0].name;
-        if (!panels.has(key)) panels.set(key, { ...panel, name, lines: [] });
+        if (!panels.has(key)) panels.set(key, { ...panel, name, lines: [], of: new Set(), judged: !i });
         const shared = panels.get(key);
+        shared.of.add(k);
         if (!i && !shared.name.split(" · ").includes(name)) shared.name += ` · ${name}`;
         shared.lines.push(...panel.lines.slice(0, i ? undefined : 1).map(line => ({
           ...line, name: view.title, token, dash, parts: line.parts.map(part => ({ ...part, attempt: part.attempt + before })),
@@ -86,7 +88,9 @@
     const shared = runs[0].axes.filter(axis => !units(axis.name).includes(undefined))
       .map(axis => ({ ...axis, unit: [...new Set(units(axis.name))].join(" or ") })); // the units of the runs may differ
     const events = runs.flatMap((view, k) => view.events.map(event => ({ ...event, run: k })));
-    return { title: runs.map(view => view.title).join(" · "), axes: shared, attempts, panels: [...panels.values()], events };
+    const place = panel => 2 * (panel.of.size < 2) + !panel.judged;
+    const ordered = [...panels.values()].sort((a, b) => place(a) - place(b));
+    return { title: runs.map(view => view.title).join(" · "), axes: shared, attempts, panels: ordered, events };
   }
   async function start() {
     const runs = await Promise.all(loaded.map(opened));

@@ -160,6 +160,13 @@ def test_a_reward_and_a_loss_do_not_share_a_panel(opened: Opened) -> None:
     assert opened.wrong == []
 
 
+def test_what_several_runs_share_goes_before_what_only_one_of_them_has(opened: Opened) -> None:
+    page = opened.go("assets/view.html#run=run-6&run=run-3&run=run-4")
+    page.wait_for_selector("#panels[data-drawn]")
+    assert page.locator("#metrics label").all_text_contents() == [" loss", " grad_norm", " reward"]
+    assert opened.wrong == []
+
+
 def test_an_axis_names_the_units_of_all_runs_that_are_laid_over_it(opened: Opened) -> None:
     """The unit of the first one stood there alone, and steps were drawn over millions of tokens."""
     page = opened.go("assets/view.html#run=run-5&run=run-2")
