@@ -92,8 +92,7 @@ class Course:
     def fall(self, start: float, steps: Floats) -> tuple[Floats, Floats]:
         """How far the loss should fall from one step to others, and its standard deviation, log units."""
         asked = steps[np.unique(np.linspace(0, len(steps) - 1, FORECAST_PLACES).astype(int))]
-        at = np.r_[start, asked]
-        phi = shapes((at - self.first) / self.span)
+        phi = shapes((np.r_[start, asked] - self.first) / self.span)
         levels = np.maximum(self.floor[:, None] + self.gain[:, None] * phi, 1e-300)
         falls = np.log(levels[:, :1] / levels[:, 1:])
         own = np.minimum(self.unsure[:, None] * (phi[:, :1] - phi[:, 1:]) / levels[:, 1:], 1e3)
@@ -115,8 +114,7 @@ def shapes(t: Floats, laws: Laws = FINE) -> Floats:
 
 def medians_of(steps: Floats, y: Floats, most: int = MEDIANS_OF_FIT) -> tuple[Floats, Floats, Floats]:
     """Steps, medians and sizes of at most ``most`` bins, half even in steps, half in log steps."""
-    n = len(y)
-    x = steps - steps[0]
+    n, x = len(y), steps - steps[0]
     if n <= most or x[-1] <= 0:
         return steps, y, np.ones(n)
     even = np.linspace(0, x[-1], most // 2, endpoint=False)
@@ -146,9 +144,7 @@ def may_deviate(steps: Floats, y: Floats, limits: Thresholds) -> bool:
         (t >= STOP_SHARE) & (t < (1 + 2 * STOP_SHARE) / 3),
         t >= (2 + STOP_SHARE) / 3,
     )
-    if not all(part.any() for part in parts):
-        return True
-    if not falls(*parts[2:], 0.0) or not falls(*parts[:2], 0.1):
+    if not all(part.any() for part in parts) or not falls(*parts[2:], 0.0) or not falls(*parts[:2], 0.1):
         return True
     calm = running(level, SMOOTHED_SAMPLES)
     return bool(calm.max() - calm[0] >= SURE_DEVIATIONS * noise / 2)
@@ -169,7 +165,6 @@ def fitted(steps: Floats, y: Floats) -> Course | None:
     value, t = in_units(level), (x - x[0]) / (x[-1] - x[0])
     phi, weight = shapes(t), 1 / variance
     square = phi * phi
-    best = 0
     for _ in range(REWEIGHTINGS):
         floor, gain = solved(phi, square, value, weight / value**2)
         off = 1 - (floor[:, None] + gain[:, None] * phi) / value  # of the loss: log units while small
@@ -195,8 +190,7 @@ def solved(phi: Floats, square: Floats, y: Floats, weight: Floats) -> tuple[Floa
     apart = np.maximum(w * pp - p * p, 1e-12 * w * pp)
     gain = np.maximum((w * py - p * wy) / apart, 0.0)
     floor = (wy - gain * p) / w
-    alone = floor < 0
-    return np.where(alone, 0.0, floor), np.where(alone, py / pp, gain)
+    return np.where(floor < 0, 0.0, floor), np.where(floor < 0, py / pp, gain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,8 +280,7 @@ def ceiling(base: Baseline, error: float, samples: int) -> Floats:
 
 def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:
     """Whether the end of the log, and its last three samples, are back at the old level and the trend."""
-    ends = ((median(after[-k:]), ceiling(base, error, k)[-1]) for k in (width, 3))
-    return all(end <= most for end, most in ends)
+    return all(median(after[-k:]) <= ceiling(base, error, k)[-1] for k in (width, 3))
 
 
 def undoes_a_dip(

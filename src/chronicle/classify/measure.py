@@ -366,8 +366,7 @@ def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
     if len(v) >= OBJECTIVE_POINTS and (not ways or series.role is Role.OBJECTIVE):
         ways.append(_way(steps, v, np.mean, max(within, float(np.std(means))), course))
     way = max(ways, key=lambda way: (way.learned, way.gained))
-    levels_of = {name: getattr(way, name) * unit for name in ("first", "best", "last", "error")}
-    return replace(way, **levels_of)
+    return replace(way, **{name: getattr(way, name) * unit for name in ("first", "best", "last", "error")})
 
 
 def _way(steps: Floats, v: Floats, level: Callable[[Floats], Any], error: float, course: float) -> Ascent:

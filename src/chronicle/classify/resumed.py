@@ -141,9 +141,8 @@ def process_changes(attempt: AttemptView, limits: Thresholds) -> list[tuple[floa
     jump, least = np.abs(moved), float(np.log(limits.lr_falls))
     tick = min(pause[pause > 0], default=0.0)  # of a clock with whole seconds
     long = pause >= max(limits.seam_pause * max(median(pause), tick), START_UP_S)
-    inner = np.flatnonzero(long & (jump >= least)).tolist()
-    inner = [i for i in inner if JOIN_SAMPLES <= i < len(jump) - JOIN_SAMPLES]
-    at = [i for i in inner if max(jump[i - 1], jump[i + 1]) < least / 4]
+    inner = np.flatnonzero((long & (jump >= least))[JOIN_SAMPLES:-JOIN_SAMPLES]) + JOIN_SAMPLES
+    at = [i for i in inner.tolist() if max(jump[i - 1], jump[i + 1]) < least / 4]
     usual = max(np.delete(pause, at), default=0.0)
     taken_over = (i for i in at if usual < limits.midway * pause[i] and not planned(v, i))
     return [(float(rate.steps[i + 1]), float(v[i + 1] / v[i])) for i in taken_over]
@@ -172,9 +171,7 @@ def jumps_again(rates: Floats, i: int) -> bool:
     return bool(abs(moved[i]) > LEAST_JUMP_LOG and np.count_nonzero(again) > 1)
 
 
-# what a rollback is meant to undo: states of the weights, which a checkpoint contains
-DISTURBANCES = having(Trait.UNDOABLE)
-
+DISTURBANCES = having(Trait.UNDOABLE)  # states of the weights, which a rollback is meant to undo
 Disturbances = dict[str | None, list[Finding]]  # by the name of their attempt
 
 

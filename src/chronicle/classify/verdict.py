@@ -155,8 +155,7 @@ def wild(view: View) -> bool:
 
 
 def fell_far(loss: Series, noise: float) -> bool:
-    """Whether a loss ends at a fifth of its first values at most, and by six noise scales below them; or its
-    ranks fall by more than chance explains, and its last eighth lies below the middle."""
+    """Whether a loss ends at a fifth of its first values and six noise scales below, or its ranks fall."""
     y = positive(loss)[1]
     if len(y) < FEWEST_POINTS:
         return False
@@ -334,8 +333,7 @@ def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
 
 
 def lacking(view: View, pattern: Pattern) -> tuple[str, ...]:
-    """What was missing for a pattern: roles that no attempt logged, `8-points-of-<role>` for those with fewer
-    points, and "attempts" if there were too few."""
+    """What a pattern lacks: roles, `8-points-of-<role>` for those with fewer points, and "attempts"."""
     instead = bool(pattern.instead) and logged(view, pattern.instead)
     roles = [role for role in pattern.needs if not (instead or logged(view, role))]
     short = {role for role in roles if 0 < view.most_points[role] < MIN_POINTS}

@@ -243,8 +243,7 @@ def close_all(mem: Memory, into_nan: float) -> None:
     if state[at.ACTIVE] > 0.0:
         event = mem.open[0]
         event[at.ABRUPT] = abruptness(mem.ring, event[at.ONSET], i, event[at.BASE], noise)
-        if i - event[at.PEAK] < 2.0 and event[at.HEIGHT] < 12.0 * noise:
-            # still rising and small: not yet known to be a jump
+        if i - event[at.PEAK] < 2.0 and event[at.HEIGHT] < 12.0 * noise:  # still rising: perhaps no jump
             event[at.ABRUPT] = min(event[at.ABRUPT], 0.5)
         event[at.ONSET] = rise_start(mem.ring, event, i, noise, event[at.ABRUPT] >= 0.6)
         close_open(mem, event, into_nan, i)

@@ -258,8 +258,7 @@ def apart(trained: Series, late: Series, sign: float) -> bool:
 
 
 def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    loss = attempt.loss
-    if loss is None or len(loss) < COURSE_POINTS:
+    if (loss := attempt.loss) is None or len(loss) < COURSE_POINTS:
         return
     for drop in view.events(loss):
         if drop.kind is not Kind.DROP or not is_abrupt(view, loss, drop) or by_heart(attempt, loss, drop):
@@ -282,16 +281,14 @@ def by_heart(attempt: AttemptView, loss: Series, drop: Event) -> bool:
 
 
 def is_abrupt(view: View, loss: Series, drop: Event) -> bool:
-    """Whether it took 3 % of all steps so far (or 8 samples as they were logged before it), after the first
-    tenth of the log in steps and points, and gained five times what as many steps before had gained. What is
-    over at once is what a cut of the learning rate does: where no rate is logged nobody can tell."""
+    """Whether a fall is short and late in the log, and gained five times what as many steps before had. One
+    that is over at once may be a cut of the learning rate, where no rate is logged."""
     steps, y = positive(loss)
     end = drop.end if drop.end is not None else len(loss) - 1
     if end - drop.onset <= AT_ONCE_SAMPLES and view.attempt_of[loss].learning_rate is None:
         return False
     start = float(loss.steps[drop.onset])
-    lasted = float(loss.steps[end]) - start
-    a = int(np.searchsorted(steps, start))
+    lasted, a = float(loss.steps[end]) - start, int(np.searchsorted(steps, start))
     few = a < max(COURSE_POINTS, SURPRISE_FROM * len(steps))
     if few or start - steps[0] < SURPRISE_FROM * (steps[-1] - steps[0]):
         return False

@@ -25,8 +25,7 @@ level-shift
     Source: MLE "repeat data" curves, where the step up is the end of a replay; Marin data shifts.
 
 nan-inf
-    Sees: NaN or Inf in the loss, a reward or an agent's evaluations, or exact zeros that a framework writes
-    in their place.
+    Sees: NaN or Inf in the loss, a reward or an agent's evaluations, or exact zeros in their place.
     Rule: any value that is not finite, in a row in which another metric is; or eight exact zeros or more in a
     loss that is otherwise far from zero, farther than its values are from each other, or whose gradient norm
     is lost meanwhile (`_hidden_nan`). It is only worrying if at most a twentieth of the values since then are
@@ -37,10 +36,9 @@ nan-inf
 
 frozen-metric
     Sees: a loss that repeats one value.
-    Rule: 32 values in a row that are equal in single precision, and eight times more than the series had ever
-    repeated before; or a whole log of one value, from 8 on.
-    A loss that came to its lowest value by steps of its last printed digit changes below its precision, and
-    so does one at its lowest value of which half the last digit is a move that counts (0.11). An error rate
+    Rule: 32 values in a row that are equal in single precision, eight times more than before, or a whole log
+    from 8 on. A loss that came to its lowest value by steps of its last printed digit changes below its
+    precision, and so does one there of which half that digit is a move that counts (0.11). An error rate
     at 0 or 1 can go no further, and a loss that is always zero beside others is switched off.
     Blind to: metrics that freeze with noise on top.
     False alarm: none known beyond constants that are logged on purpose.
@@ -280,19 +278,19 @@ def _spike(shape: Shape) -> Finding | None:
     if not shape.is_open or shape.event.into_nan:
         return None
     e, last = shape.event, len(shape.series) - 1
-    since, falling = shape.step(last) - shape.step(e.onset), e.falling
+    since = shape.step(last) - shape.step(e.onset)
     # a spike below half of its height that still falls, so fast in the last third of the time since its
     # peak that it would be back after as long again; or whose peak is too recent to measure that
-    falls = falling * e.height > PACE_SHARE * e.residual
+    falls = e.falling * e.height > PACE_SHARE * e.residual
     coming_down = e.last < 0.5 * e.height and (falls or last - e.peak < RECENT_SAMPLES)
     if shape.nearly_back or (shape.is_spike and coming_down):  # the recovery is slow so far
         pace = f"> {PACE_SHARE:g} of what is left", f"<= {PACE_SHARE:g} of what is left"
-        check = side("still coming down", falling, "of the height", falls, pace)
+        check = side("still coming down", e.falling, "of the height", falls, pace)
         stays = (NOT_FULLY, "the level stopped falling before it reached the trend")
         return shape.finding(SLOW, 0.35 + 0.1 * e.height, stays, [check, *noted(since_steps=since)])
     if shape.lost or shape.grows or (shape.is_jump and shape.is_step):
         return None
-    left, limit = shape.event.residual, f"< {shape.limits.lost} of the height, not growing"
+    left, limit = e.residual, f"< {shape.limits.lost} of the height, not growing"
     checks = [Check("left at the end", left, "log units", limit), *noted(end_share=shape.end_share)]
     return shape.finding(NOT_FULLY, 0.5 + left, (SLOW, "it went on falling to the trend"), checks)
 
@@ -361,9 +359,8 @@ def _nonfinite(shape: Shape) -> Finding | None:
     n_nan, n_inf = np.isnan(part).sum(), np.isinf(part).sum()
     if e.onset == 0 and e.end is not None and n_nan <= max(1, len(since) // 20) and not n_inf:
         return None
-    counts = noted(nan_samples=n_nan, inf_samples=n_inf)
-    absent = noted(absent_share=np.mean(~np.isfinite(since)))
-    checks = [*counts, *absent, Check("values that are not finite", e.height, "samples", ">= 1")]
+    lost = noted(nan_samples=n_nan, inf_samples=n_inf, absent_share=np.mean(~np.isfinite(since)))
+    checks = [*lost, Check("values that are not finite", e.height, "samples", ">= 1")]
     same = (FROZEN, "the values were finite and the same")
     return finding(NAN, shape.at(e.onset), checks, 0.95 if e.end is None else 0.75, 0.99, same)
 
@@ -407,10 +404,8 @@ def _frozen(shape: Shape) -> Finding | None:
     if e.kind is not Kind.FROZEN or shape.at_rest or _is_at_bound(shape):
         return None
     limit = ">= 32 and 8 times the longest before; or all of 8 and more"
-    checks = [
-        Check("equal values in a row", e.height, "samples", limit),
-        *noted(equal_samples=int(e.height), value_loss=shape.value(e.onset, e.onset + 1)),
-    ]
+    same = noted(equal_samples=int(e.height), value_loss=shape.value(e.onset, e.onset + 1))
+    checks = [Check("equal values in a row", e.height, "samples", limit), *same]
     coarse = ("quantised-loss", "the value changed now and then by one step of a coarse grid")
     return finding(FROZEN, shape.at(None), checks, 0.7, 0.95, coarse)
 

@@ -2,24 +2,21 @@
 
 loss-scale-collapse
     Sees: a dynamic loss scale (fp16) that halves again and again.
-    Rule: after the first tenth of the log, in which the scale finds its level, it falls by 4 halvings net
-    within 50 samples; or it ends below one.
+    Rule: after the first tenth of the log it falls by 4 halvings net within 50 samples; or it ends below 1.
     Blind to: bf16 runs, which have no such series, and a collapse in the first tenth that is survived.
     False alarm: a restart for nothing.
     Source: OPT 2.5 (healthy at 1 or more), GLM-130B (30 steps before the loss), Megatron's defaults.
 
 attention-logit-growth
     Sees: the largest attention logit growing without bound.
-    Rule: its running median ends above 100 and at 1.5 times what it was in the middle of the log or more, or
-    it grew fourfold over the second half and ends above 50.
+    Rule: its median grows over the second half by a half or more to above 100, or fourfold to above 50.
     Blind to: heads that are not logged.
     False alarm: QK-norm is examined for nothing; the logits of small models stay at 30 to 60.
     Source: Wortsman et al. 2309.14322; Kimi K2 (clipped at 100).
 
 output-logit-drift
     Sees: the normaliser of the output softmax (log Z) leaving its level for good.
-    Rule: its last level is 5 nats and half its value away from the level after the start, and it moved on
-    through the second half of the log.
+    Rule: it ends 5 nats and half its value from the level after the start, and moves in the second half too.
     Blind to: drift of single tokens.
     False alarm: a z-loss is added that nobody needed.
     Source: Wortsman et al. 3.1.2; Marin 8B (lm_head grew during the cooldown).
@@ -45,8 +42,7 @@ router-collapse
     Rule: over the second half of the log the busiest expert of a layer has three times the mean load, and a
     quarter of the experts less than a tenth of it; where only the largest load is logged, it is three times
     the mean and twice what it began with.
-    Blind to: layers whose experts are not all logged, and mixtures in which each token takes more than a
-    third of the experts, where no load can be so large.
+    Blind to: layers not logged in full, and tokens that take a third of the experts: no load is so large.
     False alarm: fine-tuning on data that some experts were never meant for.
     Source: Wang et al. (arXiv:2408.15664), who measure the largest load over the mean. The limits are ours.
 
@@ -118,12 +114,11 @@ def clip_saturation(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if (series := logged or norm) is None or len(known := finite(series)) < 2 * _CLIP_SAMPLES:
         return
     steps, values = known.steps, known.values
-    facts = attempt.attempt.facts.items()
-    limits = [value for name, value in facts if _LIMIT.search(name) and type(value) in (int, float)]
     if logged is not None:
         clipped = values / (100.0 if values.max() > 1 else 1.0)
     else:
-        limit = float(limits[0]) if limits else float(values.max())
+        stated = (value for name, value in attempt.attempt.facts.items() if _LIMIT.search(name))
+        limit = float(next((value for value in stated if type(value) in (int, float)), values.max()))
         if limit <= 0 or np.ptp(values) == 0:  # no limit, or a constant norm
             return
         clipped = (values >= _AT_LIMIT_SHARE * limit).astype(float)
@@ -292,12 +287,11 @@ def _judged(
     else:
         first = max(median(earlier[: half // 8]), 1.0)
         other = at_least("growth of that since the start", busiest / first, "times", GROWN_TIMES)
-    what = "load of the busiest expert"
-    checks = [at_least(what, busiest, "times the mean", BUSIEST_TIMES, "busiest_times"), other]
+    busy = at_least("load of the busiest expert", busiest, "times the mean", BUSIEST_TIMES, "busiest_times")
     calm = np.flatnonzero(earlier < BUSIEST_TIMES)
     place = At(attempt, experts[at], steps[int(calm[-1]) + 1 if len(calm) else 0])
     fair = ("near-perfect", "the loads had been alike")
-    yield finding(COLLAPSE, place, checks, 0.3 + 0.1 * busiest / BUSIEST_TIMES, 0.8, fair)
+    yield finding(COLLAPSE, place, [busy, other], 0.3 + 0.1 * busiest / BUSIEST_TIMES, 0.8, fair)
 
 
 ROUTING = Rule("routing", (COLLAPSE,), Rule.by_attempt(_collapsed))

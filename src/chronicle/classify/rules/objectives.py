@@ -27,22 +27,19 @@ failed-run, plateau (of a reward)
     Rule: of 50 values or more, no sixteenth of the log lies four errors above the first level and there is no
     trend of three errors; if all but a twentieth of the values are above nothing, or the log begins after the
     run, the reward may be all there is, and it is a plateau; none where every score is that of success, or
-    where half of the actions are random to the end while that share comes down. A score fails that is nothing
-    in all of 50 values or more, if more of it is better.
+    half of the actions are random to the end while that share comes down. A score that is always 0 fails.
     Blind to: an agent that had learned before its log begins.
     False alarm: a task that needs more training than it got.
     Source: as above.
 
 Then failures of an agent that its reward hides. "The best" below is 1 for a reward that stays within 1 and
-gets to a quarter of it (answers that are checked), else the best level of the reward's own past. The limits
-are ours unless a source is named for them.
+gets to a quarter of it (answers that are checked), else its own best level. The limits are mostly ours.
 
 entropy-collapse
     Sees: a policy that stops exploring early, while its reward stands well below the best.
     Rule: within the first half of the log the entropy falls to 5 % of its start for good, the reward ends
     a tenth of its range below the best, and has since closed less than a tenth of that distance.
-    Blind to: a policy that settles late or before its log begins, and continuous actions, whose entropy
-    passes through zero.
+    Blind to: a policy that settles late or before its log begins, and an entropy that passes through zero.
     False alarm: a reward within 1 of which no policy could get nine tenths.
     Source: DAPO (arXiv:2503.14476) 3.1; Cui et al. (arXiv:2505.22617): entropy that is used up ends progress.
 
@@ -57,8 +54,7 @@ length-explosion
 kl-blow-up
     Sees: a policy that runs away from its reference and loses its reward.
     Rule: the reward falls for good, and the divergence ends at ten times what it was when that began.
-    Blind to: a policy that drifts while the reward stands. Trainers log the divergence per token or per
-    answer, by estimators that differ, so only its growth is asked.
+    Blind to: a policy that drifts while the reward stands. Estimators differ, so only the growth counts.
     False alarm: a reward that was given up on purpose.
     Source: trainings with GRPO that were lost so (modelscope/ms-swift issue 6550).
 
@@ -127,10 +123,8 @@ def _levels(series: Series, first: float, best: float, last: float) -> tuple[Che
 def _fallen_score(attempt: AttemptView, score: Series) -> Finding:
     v = finite(score).values
     share = abs(v[0] - v[-1]) / max(abs(v[0]), 1e-300)
-    checks = [
-        at_least("fall of the score, to the end", share, "of its first value", LOST_SHARE, "lost_share"),
-        *noted(first_level=v[0], best_level=v[0], last_level=v[-1]),
-    ]
+    fall = at_least("fall of the score, to the end", share, "of its first value", LOST_SHARE, "lost_share")
+    checks = [fall, *noted(first_level=v[0], best_level=v[0], last_level=v[-1])]
     at = At(attempt, score, score.steps[0], score.steps[0])
     return finding(NO_SPIKE, at, checks, 0.9, 0.7, (PLATEAU, "the score had kept its first level"))
 
@@ -257,8 +251,7 @@ def is_done(attempt: AttemptView, start: float) -> bool:
 RULE = Rule("objectives", (FAILED, NO_SPIKE, PLATEAU, SLOW), Rule.by_attempt(judged_objective))
 
 
-COLLAPSE, EXPLOSION, HACKING = "entropy-collapse", "length-explosion", "reward-hacking"
-BLOW_UP = "kl-blow-up"
+COLLAPSE, EXPLOSION, HACKING, BLOW_UP = "entropy-collapse", "length-explosion", "reward-hacking", "kl-blow-up"
 GONE_SHARE = 0.05  # of the entropy at the start: less is none
 EARLY_SHARE = 0.5  # of the log: a policy that settles later has explored
 SHORT_SHARE = 0.1  # of the objective's scale: less below the best is as good as the best

@@ -115,11 +115,8 @@ def untrained(
         courses = (((once, early), (again[a:], y[a:])) for once, again in times)
         if any(same_course(view, *course, learned) for course in courses):
             lost = (y[a] - learned) / max(early[0] - learned, 1e-9)
-            checks = [
-                *noted(first_level_log=early[0]),
-                at_least("of what was learned, lost at once", lost, "share", least, "lost_share"),
-            ]
-            at = At(attempt, loss, steps[a], steps[a])
+            gone = at_least("of what was learned, lost at once", lost, "share", least, "lost_share")
+            checks, at = [*noted(first_level_log=early[0]), gone], At(attempt, loss, steps[a], steps[a])
             alone = finding(NEW_WEIGHTS, at, checks, 0.8, 0.85, (RESUME_SPIKE, why))
             anew = alone if shape is None else renamed(shape, NEW_WEIGHTS, checks, why=why)
             if stands(anew):
@@ -135,8 +132,7 @@ def clock(attempt: AttemptView, steps: Floats) -> Floats:
         return steps
     usual = float(np.quantile(rate.values[ok], 0.9))  # not the highest, which may be the fault
     share = np.interp(steps, rate.steps[ok], rate.values[ok] / max(usual, 1e-30))
-    counted: Floats = np.cumsum(share * np.diff(steps, prepend=steps[0])) + steps[0]
-    return counted
+    return np.asarray(np.cumsum(share * np.diff(steps, prepend=steps[0])) + steps[0])
 
 
 def same_course(
@@ -144,17 +140,14 @@ def same_course(
 ) -> bool:
     """Whether the loss is back at its first level, and learns as fast as the first time."""
     (start, early), (steps, y), level = first, again, median(first[1][:2])
-    to_learn = level - learned
-    near = 1.5 * view.thresholds.first_level * to_learn
+    near = 1.5 * view.thresholds.first_level * (to_learn := level - learned)
     if to_learn < LEAST_LEARNED_LOG or abs(median(y[:2]) - level) > near:
         return False
-    tenths = level - to_learn * np.arange(1, 10) / 10
+    tenths, gap = level - to_learn * np.arange(1, 10) / 10, median_gap(start)
     once, twice = passed(start, early, tenths), passed(steps, y, tenths)
-    gap = median_gap(start)
     if not once[-1] >= RESOLVED_SAMPLES * gap:
         return False  # so fast that every return from a spike looks alike
-    over = float(steps[-1] - steps[0])
-    seen = ((once + gap) * SAME_PACE_TIMES <= over) | np.isfinite(twice)
+    seen = ((once + gap) * SAME_PACE_TIMES <= steps[-1] - steps[0]) | np.isfinite(twice)
     paces = (twice[seen] + gap) / (once[seen] + gap)
     asked = (median(paces), *paces[-3:])  # a return from a spike is ever faster, or ends above
     return all(1 / SAME_PACE_TIMES <= pace <= SAME_PACE_TIMES for pace in asked)
@@ -196,10 +189,8 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
     back = medians(join.off, JOIN_SAMPLES)[1:] < limits.midway * start.height
     if not back.any():  # it stays up as far as the line of the earlier attempt is trusted
         over, higher = join.over(0, join.reach), (RESUME_SPIKE, "it had come down again")
-        checks += [
-            at_least("all samples over the earlier attempt", over.t, "standard errors", limits.join_t),
-            at_least("height of all", over.height, "log units", limits.rise, "step_log"),
-        ]
+        clear = at_least("all samples over the earlier attempt", over.t, "standard errors", limits.join_t)
+        checks += [clear, at_least("height of all", over.height, "log units", limits.rise, "step_log")]
         at, confidence = At(join.attempt, join.loss, join.steps[0]), confidence_of(over.t, limits.join_t)
         yield finding(SHIFT, at, checks, 0.3 + over.height, confidence, higher)
         return
@@ -270,10 +261,8 @@ def other_rate(
 ) -> Finding:
     """The finding; ``factor`` is the learning rate found over the one expected."""
     off, least = abs(factor - 1), view.thresholds.lr_differs
-    checks = [
-        *noted(lr_factor=factor, how=how),
-        at_least("off the rate that was expected", off, "share", least),
-    ]
+    differs = at_least("off the rate that was expected", off, "share", least)
+    checks = [*noted(lr_factor=factor, how=how), differs]
     at, changed = At(attempt, attempt.learning_rate, step, step), "somebody had changed it on purpose"
     severity = min(abs(np.log(max(factor, 1e-3))), 1.0)
     return finding(NOT_RESTORED, at, checks, severity, confidence, ("lr-decay-drop", changed))

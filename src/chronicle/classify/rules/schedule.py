@@ -74,8 +74,7 @@ def _lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[
             continue
         fall = best_fall(steps, y, i)
         if at in begins:
-            slow = decay_fall(steps, y, at, rate, limits)
-            fall = min(fall, slow, key=lambda e: e.t)
+            fall = min(fall, decay_fall(steps, y, at, rate, limits), key=lambda e: e.t)
         j = index_at(rate, at)
         before, after = float(rate.values[max(j - 2, 0)]), float(rate.values[: j + 3][-1])
         if fall.t <= -limits.known_t and fall.height <= -limits.moved:

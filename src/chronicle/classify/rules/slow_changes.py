@@ -8,8 +8,7 @@ divergence-no-spike (a turn at the end of a log, too late or too slow for the ke
     together by four. The error is also estimated from blocks twice as long, so that autocorrelated
     neighbours count once. Stretches of findings that are over are left out, and nothing else is open.
     Blind to: series that cross zero, and logs of fewer than 48 points.
-    False alarm: as divergence. Source: 104B tr8 experiments 7 to 10, where a rise of 1 to 3 % came before
-    the end.
+    False alarm: as divergence. Source: 104B tr8 experiments 7 to 10, which rose by 1 to 3 % before the end.
 
 level-shift (up or down by about one noise scale)
     Sees: a step of the level that single samples hide, up or down, at any place of a log.
@@ -21,11 +20,9 @@ level-shift (up or down by about one noise scale)
     Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an
     event there, places where the log changes its cadence, and falls where no learning rate is logged. What
     was planned (learning rate, batch size, epoch) is no shift.
-    Or, within the first eight samples, in which the kernel has no level yet: all values before it lie below
-    all values since, by half of the step or more; the step is 10 % and six noise scales or more. The very
-    first value of a run is that of guessing, and no level.
-    False alarm: a search for a change of data that did not happen. Source: the order of the data in
-    published 124M runs, where shards differ by a tenth of the noise of a batch; Marin data shifts.
+    Or, within the first eight samples, all values before it lie below all values since, by half of the step
+    or more, which is 10 % and six noise scales. The very first value of a run is that of guessing.
+    False alarm: a search for a change of data. Source: shards of published 124M runs; Marin data shifts.
 """
 
 from __future__ import annotations
@@ -64,11 +61,10 @@ class Turn(NamedTuple):
 
 
 def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    limits = view.thresholds
     is_open = any(f.end_step is None for f in typed_findings(view, loss))
     if is_open or (turn := late_turn(view, loss)) is None:
         return
-    steps, y = positive(loss)
+    (steps, y), limits = positive(loss), view.thresholds
     if came_back(steps, y, int(np.searchsorted(steps, turn.start)), turn.rise, limits) is not None:
         return
     enough = f">= {limits.turn_t:g}, or {limits.turn_joint_t:g} together"
@@ -108,11 +104,8 @@ def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: 
     least = max(limits.turn_rise, noise, limits.turn_usual * usual)
     if not 1 <= low <= count - 4 or rise < least or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
         return None
-    error = max(
-        difference_noise(medians),
-        np.sqrt(2) * difference_noise(block_medians(y, 2 * block)),
-        1.25 * noise / np.sqrt(block),
-    )
+    alike = np.sqrt(2) * difference_noise(block_medians(y, 2 * block))  # neighbours count once
+    error = max(difference_noise(medians), alike, 1.25 * noise / np.sqrt(block))
     up = low + int(np.flatnonzero(medians[low:] > medians[low] + 0.15 * rise)[0])
     since = min(count - up, up)
     apart = float(np.mean(medians[up:]) - np.mean(medians[up - since : up]))
@@ -283,12 +276,10 @@ def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     for i, apart in enumerate(gaps[:LEVEL_SAMPLES].tolist(), 1):
         height = median(y[i:]) - median(y[:i]) if i > anew and apart > 0 else 0.0
         if height >= least and apart >= limits.midway * height:
-            checks = [
-                at_least("level since over the level before", height, "log units", least, "residual_log"),
-                at_least("lowest since over the highest before", apart / height, "of that", limits.midway),
-            ]
-            back = ("spike-slow-recovery", "it had come back")
-            yield finding(SHIFT, At(attempt, loss, loss.steps[i]), checks, 0.3 + height, 0.8, back)
+            rise = at_least("level since over the level before", height, "log units", least, "residual_log")
+            gap = at_least("lowest since over the highest before", apart / height, "of that", limits.midway)
+            at, back = At(attempt, loss, loss.steps[i]), ("spike-slow-recovery", "it had come back")
+            yield finding(SHIFT, at, [rise, gap], 0.3 + height, 0.8, back)
             return
 
 

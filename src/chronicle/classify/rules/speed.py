@@ -16,8 +16,7 @@ hang
     evaluations and checkpoints come again and again, and perhaps once in each process, or after the only
     epoch of which the log holds the end, or where alone between its ends something held out is logged. The
     first 8 points of an attempt are its start-up, and tell no hang.
-    Blind to: a hang that ends the attempt, which looks like any other end; and tables without a counter in
-    which nothing is judged, whose rows may be any data.
+    Blind to: a hang that ends the attempt; and tables without a counter in which nothing is judged.
     False alarm: one long evaluation.
     Source: BLOOM 2022-04-30 (a deadlock in evaluation, 18 hours).
 """

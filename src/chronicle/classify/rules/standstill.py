@@ -7,10 +7,8 @@ plateau
     Sees: a loss that stands still while the training goes on.
     Rule: from some step on, for a quarter of the log or more, the loss changes by less than 1.5 %, while no
     other loss or score moves and no fall of the learning rate explains it; or it does so for the first 15 %
-    of the log, and then falls (`waits`); or it does so at the end, where the learning rate is below 1 % of
-    its highest value (`idle`).
-    Blind to: convergence: a loss that has fallen to a fifth of its first value may stand still, and so may
-    one beside scores that are all within a hundredth of their best.
+    of the log, and then falls (`waits`); or at the end, below 1 % of the highest learning rate (`idle`).
+    Blind to: convergence: a loss at a fifth of its first value, or beside scores that are all at their best.
     False alarm: somebody looks for frozen parameters in a run that has converged.
     Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
 
@@ -118,8 +116,8 @@ def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     others = (finite(s.pick(s.steps >= start)).values for s in attempt.by_role(*OTHER_ROLES) if s is not loss)
     if is_done(attempt, start) or any(len(v) >= FEWEST_IN_STRETCH and moved(v) for v in others):
         return None
-    later = (e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start))
-    if any(e.kind in (Kind.OPEN, Kind.DROP) for e in later):
+    began = np.searchsorted(loss.steps, start)
+    if any(e.onset > began and e.kind in (Kind.OPEN, Kind.DROP) for e in view.events(loss)):
         return None
     enough = f">= {LEAD_NATS:g}, or no change since"
     checks = [
@@ -152,10 +150,8 @@ def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     rest = y[steps >= start]
     if len(rest) < COURSE_POINTS or is_converged(y):
         return None
-    lasts = (steps[-1] - start) / (steps[-1] - steps[0])
-    half = len(rest) // 2
-    fall = fallen(rest, rest[:half], rest[half:], limits)
-    if lasts < limits.lasting or fall is None:
+    lasts, half = (steps[-1] - start) / (steps[-1] - steps[0]), len(rest) // 2
+    if lasts < limits.lasting or (fall := fallen(rest, rest[:half], rest[half:], limits)) is None:
         return None
     checks = [
         *noted(learning_rate_share=float(rate.values[-1]) / highest),

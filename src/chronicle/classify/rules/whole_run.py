@@ -4,10 +4,9 @@ failed-run (a loss that was never learned)
     Sees: a loss that stays where its first values were.
     Rule: no eighth of the log has a median 3 % below the first two values, no other loss and no score
     improves, no learning law explains the curve better than a constant, and batches differ by 3 % at most,
-    since a model that knows nothing loses about as much on every batch (`_never_learned`); or, with a score,
-    the loss is that of guessing, and does not fall below it step by step while a score rises; and no attempt
-    twice as long shows that this one was only stopped too early (`cut_short`). What was learned and lost
-    again at one step counts as well (`forgot`).
+    since who knows nothing loses as much on every batch (`_never_learned`); or, with a score, the loss is
+    that of guessing, and does not fall below it while a score rises; and no attempt twice as long learned
+    later (`cut_short`). What was learned and lost again at one step counts as well (`forgot`).
     Blind to: a run that learned a little and then stopped, which is a plateau.
     False alarm: fine-tuning in large batches that starts at its floor.
     Source: AlgoPerf logs of runs that never left the first level.
