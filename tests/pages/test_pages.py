@@ -222,11 +222,14 @@ hide: [navigation, toc]
 ---
 # Unreadable logs
 
-<p class="ch-lead">These logs could not be read. The rest of the gallery is complete without them.</p>
+<p class="ch-lead">1 log could not be read. The rest of the gallery is complete without it.</p>
 
-<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Run or log</th><th>What is wrong</th></tr></thead><tbody>
-<tr><th scope="row"><a href="runs/calm/index.html">calm</a></th><td>log.csv: no column of steps</td></tr>
-</tbody></table></div>
+<section class="ch-unread">
+<h2>No column of steps</h2>
+<ul>
+<li><a href="runs/calm/index.html">calm</a> <span class="ch-no">log.csv</span></li>
+</ul>
+</section>
 """
 ENTRIES = """\
 window.chroniclePatterns = {"near-perfect":"Near-perfect run","spike-fast-recovery":"Fast-recovering spike","spike-no-full-recovery":"Spike, not fully recovered"};
@@ -334,13 +337,42 @@ hide: [navigation, toc]
 ---
 # Unreadable logs
 
+<section class="ch-unread">
 <h2>Texts that no reader knows</h2>
-<p>They are named as logs. <code>chronicle doctor</code> on one of them says what it lacks to be read as the log of a training.</p>
+<p>They are named as logs, but nothing in them repeats as the values of a training do. Often they come from an evaluation, a download or a job that failed at its start.</p>
+<p><strong>What to do:</strong> nothing, if there was no training. Otherwise <code>chronicle doctor logs/a/train.log</code> says line by line what it lacks.</p>
 <ul>
 <li>logs/a/train.log</li>
 </ul>
+</section>
 """
     )
+
+
+def test_unreadable_logs_are_listed_by_what_is_to_be_done() -> None:
+    job = "the output of a job that logged no values ({}); no run here names it. Remedy: put it into `runs`"
+    several = [
+        ("x", "x.csv: is empty. Remedy: remove it"),
+        ("a", job.format("1 fault, first: killed (9)")),
+        ("b", job.format("2 faults")),
+    ]
+    page = made(small(rollback(), unreadable=several, unknown=["/logs/a/x.log", "/logs/b/c/y.log"]))[
+        "unreadable.md"
+    ]
+    first = page[page.index("<h2>") : page.index("</section>")]
+    assert (
+        first
+        == """\
+<h2>The output of a job that logged no values; no run here names it <span class="ch-no">2</span></h2>
+<p><strong>What to do:</strong> put it into <code>runs</code>.</p>
+<ul>
+<li><b>a</b> <span class="ch-no">1 fault, first: killed (9)</span></li>
+<li><b>b</b> <span class="ch-no">2 faults</span></li>
+</ul>
+"""
+    )
+    assert page.index("<h2>Is empty</h2>") < page.index("<p>Below <code>/logs</code>:</p>")
+    assert "<li>a/x.log</li>\n<li>b/c/y.log</li>" in page
 
 
 def test_no_page_of_unreadable_logs_where_there_are_none() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from itertools import groupby, islice
+from itertools import groupby, islice, starmap
+from operator import attrgetter
 from typing import NamedTuple
 
 from chronicle.classify.patterns import BY_ID, PATTERNS, Trait, having
-from chronicle.metrics.values import clipped, count, moment, plural, value_words
+from chronicle.metrics.values import clipped, count, grouped, moment, plural, value_words
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
 from chronicle.pages import words
 from chronicle.pages.chronology import LISTED_ROWS, day_words
@@ -137,14 +139,47 @@ def has_reviews(site: SiteData) -> bool:
 
 
 def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
-    """unreadable.md: logs that could not be read, and what to do; nothing if there are none. Texts that no
-    reader knows may be logs."""
-    if site.unreadable or site.unknown:
-        first, known = site.unreadable[:LISTED_ROWS], site.entry_of
-        rows = [(name, problem, place(name) if name in known else "") for name, problem in first]
-        values = {"rows": rows, "more": max(0, len(site.unreadable) - LISTED_ROWS)}
-        values |= {"unknown": site.unknown[:LISTED_ROWS], "more_unknown": len(site.unknown[LISTED_ROWS:])}
-        yield Page("unreadable.md", render("unreadable.md.j2", values))
+    """unreadable.md: logs that could not be read, by reason, and texts that no reader knows, which may be
+    logs; nothing if there are none."""
+    if not (site.unreadable or site.unknown):
+        return
+    rows, texts = list(starmap(_unread, site.unreadable[:LISTED_ROWS])), site.unknown[:LISTED_ROWS]
+    groups = sorted(grouped(rows, attrgetter("reason", "remedy")).items(), key=lambda group: -len(group[1]))
+    folders = [name.rpartition("/")[0] for name in texts]
+    folder = posixpath.commonpath(folders) if len({*map(posixpath.isabs, folders)}) == 1 < len(texts) else ""
+    values = {
+        "groups": groups,
+        "places": {row.name: place(row.name) for row in rows if row.name in site.entry_of},
+        "number": len(site.unreadable),
+        "more": max(0, len(site.unreadable) - LISTED_ROWS),
+        "folder": folder.rstrip("/"),
+        "texts": [name[len(folder) :].lstrip("/") for name in texts],
+        "first": next(iter(texts), ""),
+        "more_texts": len(site.unknown[LISTED_ROWS:]),
+    }
+    yield Page("unreadable.md", render("unreadable.md.j2", values))
+
+
+_MESSAGE = re.compile(r"(?:(\S*[./]\S*): )?(.*?)(?: \(((?:[^()]|\([^()]*\))*)\)(.*))?", re.S)
+
+
+class _Unread(NamedTuple):
+    """A log that could not be read: why, what to do, and what is true of this log only."""
+
+    name: str
+    reason: str
+    remedy: str
+    detail: str
+
+
+def _unread(name: str, problem: str) -> _Unread:
+    """The parts of a message ``file: reason (detail). Remedy: remedy``."""
+    said, _, remedy = problem.partition(". Remedy: ")
+    match = _MESSAGE.fullmatch(said.removeprefix(f"{name}: "))
+    where, reason, inner, rest = match.groups("") if match else ("", said, "", "")
+    file = where.rpartition("/")[2]
+    detail = ": ".join(filter(None, (file if file != name else "", inner)))
+    return _Unread(name, reason + rest, remedy, detail)
 
 
 def missing(site: SiteData, render: Render) -> Iterator[Page]:
