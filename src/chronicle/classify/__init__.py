@@ -40,8 +40,7 @@ def classify(what: Any, thresholds: Thresholds = DEFAULTS) -> Diagnosis:
     from chronicle.classify.view import look
     from chronicle.timeline import stitch
 
-    timeline = what if isinstance(what, Timeline) else stitch(what)
-    return diagnose(look(timeline, thresholds))
+    return diagnose(look(what if isinstance(what, Timeline) else stitch(what), thresholds))
 
 
 class _Callable(ModuleType):

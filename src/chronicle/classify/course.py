@@ -374,9 +374,8 @@ def compete(steps: Floats, y: Floats) -> Contest | None:
 
 
 class Family(NamedTuple):
-    """The members of one explanation. ``columns`` (member, place) are added to the floor, each with a
-    positive weight; ``places`` holds T of each member, ``parameters`` counts the free ones including the
-    scale, and ``products`` are those of all pairs of columns, which the normal equations need."""
+    """The members of one explanation: ``columns`` (member, place) with positive weights, ``places`` of T, the
+    free ``parameters`` and the scale, and ``products`` of all pairs of columns for the normal equations."""
 
     name: str
     columns: tuple[Floats, ...]

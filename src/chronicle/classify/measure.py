@@ -308,9 +308,8 @@ def confidence_of(t: float, limit: float) -> float:
 @dataclass(frozen=True)
 class Ascent:
     """Levels of an objective in its own unit: of the first and last two blocks and the best one, at a step.
-    ``error``: the standard error of the level of one block. In such errors: ``gained`` is what it rose by at
-    its best, ``lost`` what the end lies below the best before it, ``swung`` the deepest fall that it had come
-    back from. ``trend``: `measure.trend`."""
+    In the standard ``error`` of a block: ``gained`` is what it rose by at best, ``lost`` what the end lies
+    below the best before it, ``swung`` the deepest fall that it had come back from."""
 
     first: float
     best: float

@@ -41,7 +41,6 @@ CONFIDENCE: dict[str, tuple[tuple[float, float], ...]] = {
     "spike-slow-recovery": ((0.640, 0.553), (0.779, 0.595), (0.820, 0.727), (0.930, 0.894)),
 }
 
-
 LIMITS = ("cusum", "rise", "lone_sparse", "lone_dense")
 TAILS = ("tail", "end_tail", "calm_tail")
 LEAST_RATE, MOST_RATE = 0.1, 30.0  # false alarms per 100,000 points that `Thresholds.at` was measured for

@@ -98,8 +98,7 @@ def above_first(view: View, finding: Finding) -> bool:
 def part_of_game(view: View, finding: Finding) -> bool:
     """Whether a finding only shows that the other of two competing networks (GAN) learns. Its rise counts
     where the other has won (its loss is at a fifth, and below this one), or rises by half as much or more."""
-    attempts = view.named(finding.attempt)
-    losses = [s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS)]
+    losses = [s for a in view.named(finding.attempt) for s in a.by_role(Role.LOSS, Role.PART_LOSS)]
     mine = [s for s in losses if s.metric == finding.metric]
     others = [s for s in losses if mine and is_of_opponent(s.metric) != is_of_opponent(mine[0].metric)]
     if finding.pattern not in RISES:

@@ -255,8 +255,7 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
 
 @np.errstate(invalid="ignore", over="ignore")  # logged values may be as large as floats get
 def _parts_of_teeth(series: Series, begins: NDArray[np.intp]) -> Series:
-    """The means of parts of each tooth: of few long epochs the last values alone would be no course. Parts of
-    several rows, since a mean of many samples is too rounded to tell what the last one was."""
+    """The means of parts of each tooth: of few long epochs the last values alone would be no course."""
     teeth = np.split(np.arange(len(series)), begins[1:])
     parts = [part for tooth in teeth for part in np.array_split(tooth, _PARTS) if len(part)]
     first, last = (np.array([part[place] for part in parts]) for place in (0, -1))
@@ -333,8 +332,7 @@ def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) ->
 
 @np.errstate(invalid="ignore", over="ignore")  # logged values may be as large as floats get
 def _unmarked_lengths(values: Floats) -> list[int]:
-    """Lengths that the teeth of a mean may have which nothing tells: most begin far away, but the samples of
-    which it is the mean go on as before, and are as unlike each other late in a tooth as early."""
+    """Lengths of teeth that nothing tells: most begin far away, but their samples go on as before."""
     if len(values) < _FEWEST_UNTOLD * _TOOTH_SAMPLES:
         return []
     moves = np.abs(np.diff(values, prepend=np.nan))
@@ -355,8 +353,7 @@ def _unmarked_lengths(values: Floats) -> list[int]:
 
 
 def _is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:
-    """Whether teeth bend less and less, as a mean does, and the next tooth begins far from the last value. A
-    bend is a second difference, so learning does not count; those that rounding hides are not used."""
+    """Whether teeth bend (second differences) less and less, as a mean does, and the next begins far away."""
     values, lengths = series.values, np.diff(np.append(begins, len(series)))
     long, size = np.repeat(lengths >= _TOOTH_SAMPLES, lengths), np.repeat(lengths, lengths)
     nth = np.arange(len(values)) - np.repeat(begins, lengths) + 1  # sample of its tooth, from 1

@@ -254,8 +254,7 @@ def engine_for(samples: int) -> Any:
     samples = max(samples, _judged["plain"])
     if not available() or (samples < READ_FROM and not in_process()):
         return plain
-    worth = in_process() or samples >= COMPILE_FROM or on_disk()
-    return compiled() if worth else plain
+    return compiled() if in_process() or samples >= COMPILE_FROM or on_disk() else plain
 
 
 def detect(

@@ -347,8 +347,7 @@ def still_falling(ring: Row, start: float, i: float) -> float:
     third = int((i - start) / 3.0)
     if third < 1:
         return 0.0
-    middle = mean_of(ring, i - 2 * third + 1, i - third + 1)
-    return middle - mean_of(ring, i - third + 1, i + 1)
+    return mean_of(ring, i - 2 * third + 1, i - third + 1) - mean_of(ring, i - third + 1, i + 1)
 
 
 def drop_samples(ring: Row, onset: float, i: float, before: float, drop: float) -> float:

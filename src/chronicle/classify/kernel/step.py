@@ -67,8 +67,7 @@ def finish(mem: Memory) -> None:
     state = mem.state
     if state[at.STARTED] == 0.0 and state[at.WARMED] > 0.0:
         replay(mem)
-    nothing_else = state[at.SAME_COUNT] >= 8.0 and state[at.SAME_LONGEST] == 0.0
-    if frozen(state) or nothing_else:
+    if frozen(state) or (state[at.SAME_COUNT] >= 8.0 and state[at.SAME_LONGEST] == 0.0):
         emit_stretch(mem, at.IS_FROZEN, state[at.SAME_SINCE], -1.0, state[at.SAME_COUNT])
     if state[at.BAD_COUNT] > 0.0:
         emit_stretch(mem, at.IS_NONFINITE, state[at.BAD_SINCE], -1.0, state[at.BAD_COUNT])

@@ -84,8 +84,7 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         gains = [(t.before - t.after, limits.other_t * t.error) for t in filter(None, measured)]
         if not gains or min(gain + unsure for gain, unsure in gains) < moved:
             continue
-        gain = gains[0][0]
-        least = f">= {moved:.2g}, or not known by {limits.other_t:g} errors"
+        gain, least = gains[0][0], f">= {moved:.2g}, or not known by {limits.other_t:g} errors"
         checks = [
             *noted(minimum_step=int(steps[low])),
             at_least("validation over its minimum", rise, "log units", need, "rise_log"),
@@ -111,10 +110,9 @@ def lost_scores(attempt: AttemptView, trained: Series) -> Iterator[Finding]:
         meanwhile = turn(trained, way.best_step, trained.steps[-1]) if trained.role in LOSSES else None
         if meanwhile is None and trained.role in LOSSES and ends_higher(trained, way.best_step):
             continue
-        meanwhile = meanwhile or Turn(0.0, 0.0, 0.0)
         held_out = (turn(s, way.best_step, s.steps[-1]) for s in attempt.by_role(Role.VALIDATION_LOSS))
         better = any(t.before - t.after >= LEAST_SCORE_FALL for t in filter(None, held_out))
-        gain = meanwhile.before - meanwhile.after
+        gain = (meanwhile := meanwhile or Turn(0.0, 0.0, 0.0)).before - meanwhile.after
         if better or gain < -meanwhile.error:  # at what it is trained for; or it is worse in all ways
             continue
         checks = [

@@ -31,8 +31,8 @@ clip-saturation
 
 quantised-loss
     Sees: losses logged in bfloat16, or rounded to so few digits that they repeat.
-    Rule: of 64 values or more, all have 8 significant bits or fewer (bfloat16), or fewer than 5 % are
-    distinct and lie a thousandth of the loss apart or more.
+    Rule: of 64 values or more, all have 8 significant bits at most (bfloat16), or fewer than 5 % are distinct
+    and lie a thousandth of the loss apart or more.
     Blind to: quantisation finer than the noise, which harms nobody.
     False alarm: none; it is a property of the log, and leaves a good run good.
     Source: IDEFICS logs in bfloat16: steps of 2^-7 between 1 and 2, of 2^-6 between 2 and 4.
@@ -89,6 +89,7 @@ GROWTH_SAMPLES = 16  # the fewest in which growth differs from noise
 GRID_SAMPLES = 64  # the fewest that show a grid
 BFLOAT16_BITS = 8  # significant ones
 SATURATED_SHARE = 0.9  # of the steps are clipped
+LOGGED_SHARE = 0.5  # of the points of the loss must have a gradient norm
 _CLIP_SAMPLES = 50  # the fewest of half a log
 _CLIP_BLOCKS = 50  # of a log, by which the start of the clipping is located
 _AT_LIMIT_SHARE = 1 - 1e-3  # of the limit: a norm that was clipped to it and rounded
@@ -239,7 +240,6 @@ RULE = Rule("numerics", INSIDE, Rule.by_attempt(find))
 CLIPPING = Rule("clipping", ("clip-saturation",), Rule.by_attempt(clip_saturation))
 QUANTISED = Rule("quantised", ("quantised-loss",), Rule.by_loss(_on_a_grid))
 
-
 COLLAPSE = "router-collapse"
 BUSIEST_TIMES = 3.0  # the mean load
 IDLE_LOAD = 0.1  # of the mean load: as good as none
@@ -295,9 +295,6 @@ def _judged(
 
 
 ROUTING = Rule("routing", (COLLAPSE,), Rule.by_attempt(_collapsed))
-
-
-LOGGED_SHARE = 0.5  # of the points of the loss must have a gradient norm
 
 
 def _precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:

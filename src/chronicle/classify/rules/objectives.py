@@ -250,7 +250,6 @@ def is_done(attempt: AttemptView, start: float) -> bool:
 
 RULE = Rule("objectives", (FAILED, NO_SPIKE, PLATEAU, SLOW), Rule.by_attempt(judged_objective))
 
-
 COLLAPSE, EXPLOSION, HACKING, BLOW_UP = "entropy-collapse", "length-explosion", "reward-hacking", "kl-blow-up"
 GONE_SHARE = 0.05  # of the entropy at the start: less is none
 EARLY_SHARE = 0.5  # of the log: a policy that settles later has explored

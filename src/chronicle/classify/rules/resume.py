@@ -280,7 +280,6 @@ REINITIALISED = Rule("reinitialised", (NEW_WEIGHTS,), Rule.by_attempt(learned_an
 RESUME = Rule("resume", (RESUME_SPIKE, SHIFT), find, replaces=RISES)
 RESTORED = Rule("restored", (NOT_RESTORED,), Rule.by_attempt(_restored))
 
-
 REPEATED_DATA = "repeat-data"
 REPLACED = RISES | {RESUME_SPIKE}
 JUMP_WINDOWS = (8, 16, 32, 64)  # samples on either side of a jump

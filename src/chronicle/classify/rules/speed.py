@@ -119,8 +119,7 @@ def slow_from(slower: Floats, least: int, midway: float) -> int:
 
 def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """Pauses by the wall clock, or by the logged step time if there is no clock."""
-    judged = attempt.loss or attempt.objective
-    if attempt.attempt.axis == "item" or not (judged or attempt.in_time):
+    if attempt.attempt.axis == "item" or not (attempt.loss or attempt.objective or attempt.in_time):
         return  # rows are items, or whatever a table without a counter holds: the times of no training
     series = attempt.loss or next(iter(attempt.series.values()), None)
     if series is not None and len(series) >= SPEED_SAMPLES // 2 and np.isfinite(series.times).all():

@@ -32,6 +32,7 @@ spike-slow-recovery (a climb from the first step on)
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -66,8 +67,7 @@ OTHER_ROLES = (*SCORES, Role.OBJECTIVE, *LOSSES)
 
 def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """The first of the ways to stand still that a loss shows."""
-    ways = (way(view, attempt, loss) for way in (idle, waits, stops))
-    yield from filter(None, [next(filter(None, ways), None)])
+    return islice(filter(None, (way(view, attempt, loss) for way in (idle, waits, stops))), 1)
 
 
 @kept

@@ -114,8 +114,7 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     known = guesses or (len(y) >= FEWEST_POINTS and noise <= limits.knowing)
     if not known or begins_late(steps, step_gap(loss)):
         return
-    # what is learned before any score moves is the scale of the outputs, by the first samples
-    gain = learned(y[2:] if scores else y)
+    gain = learned(y[2:] if scores else y)  # before any score moves, the scale of the outputs is learned
     least = max(limits.learned, CHANCE_FALL_SCALES * noise if guesses else 0.0)
     others = [positive(s)[1] for s in attempt.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s is not loss]
     elsewhere = any(learned(other) >= least for other in others if len(other) >= FEWEST_POINTS)
@@ -193,8 +192,7 @@ def unmoved(view: View) -> Iterator[Finding]:
     """A loss that moved by no more than its own noise."""
     if (still := stands_still(view)) is None:
         return
-    attempt, loss, trend_errors, apart = still
-    y = positive(loss)[1]
+    (attempt, loss, trend_errors, apart), y = still, positive(still[1])[1]
     if not len(y) or is_done(attempt, loss.steps[0]) or view.noise(loss) > view.thresholds.wild:
         return
     fall = learned(y) / max(difference_noise(y), 1e-12)
@@ -378,8 +376,7 @@ def _every_attempt_dies(view: View) -> Iterator[Finding]:
         *noted(died=len(dead)),
     ]
     at = At(None, dead[0][1], min(int(loss.steps[0]) for _, loss in dead))
-    through = (NO_SPIKE, "one attempt had come through")
-    yield finding(FAILED, at, checks, 1.0, 0.6 + 0.4 * share, through)
+    yield finding(FAILED, at, checks, 1.0, 0.6 + 0.4 * share, (NO_SPIKE, "one attempt had come through"))
 
 
 def _dies(view: View, loss: Series) -> bool:
