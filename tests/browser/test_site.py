@@ -92,6 +92,13 @@ def test_no_name_makes_a_table_scroll_on_a_phone(opened: Opened) -> None:
     assert page.evaluate(wider) == []
 
 
+@pytest.mark.parametrize("opened", [PHONE], indirect=True)
+def test_no_column_out_of_sight_makes_rows_tall_on_a_phone(opened: Opened) -> None:
+    page = opened.go("guide/formats.html")
+    row = page.locator("table tr", has=page.get_by_text("event file", exact=True)).first
+    assert row.evaluate("row => row.offsetHeight") < 110  # it was 200, of two lines
+
+
 @pytest.mark.slow
 def test_a_name_of_one_word_stays_whole_in_a_table(opened: Opened) -> None:
     page = opened.go("experiments.html")
