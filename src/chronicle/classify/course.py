@@ -286,7 +286,7 @@ def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:
 def undoes_a_dip(
     steps: Floats, y: Floats, known: tuple[int, int], width: int, error: float, limits: Thresholds
 ) -> bool:
-    """Whether a rise only undoes a step down, as deep, within the quarter of the log before it."""
+    """Whether a rise only undoes a step down, about as deep, at most a quarter of the log before it."""
     (first, a), length = known, FEWEST_MEDIANS
     while length <= limits.lasting * len(y) and a - length - first >= max(FEWEST_MEDIANS, length):
         d, near = a - length, SMOOTHED_SAMPLES + length // 8

@@ -107,19 +107,20 @@ def lost_scores(attempt: AttemptView, trained: Series) -> Iterator[Finding]:
         share = (way.best - way.last) / max(abs(way.best), abs(way.last), 1e-300)
         if trained.role is Role.SCORE and not gained(trained, way.best_step, trained.steps[-1]):
             continue
-        meanwhile = turn(trained, way.best_step, trained.steps[-1]) if trained.role in LOSSES else None
-        if meanwhile is None and trained.role in LOSSES and ends_higher(trained, way.best_step):
+        is_loss, nothing = trained.role in LOSSES, Turn(0.0, 0.0, 0.0)
+        meanwhile = turn(trained, way.best_step, trained.steps[-1]) if is_loss else nothing
+        if meanwhile is None and ends_higher(trained, way.best_step):
             continue
         held_out = (turn(s, way.best_step, s.steps[-1]) for s in attempt.by_role(Role.VALIDATION_LOSS))
         better = any(t.before - t.after >= LEAST_SCORE_FALL for t in filter(None, held_out))
-        gain = (meanwhile := meanwhile or Turn(0.0, 0.0, 0.0)).before - meanwhile.after
-        if better or gain < -meanwhile.error:  # at what it is trained for; or it is worse in all ways
+        before, after, error = meanwhile or nothing
+        if better or before - after < -error:  # at what it is trained for; or it is worse in all ways
             continue
         checks = [
             at_least("of the score's rise lost", way.lost_share, "share", measure.LOST_SHARE, "lost_share"),
             at_least("fall of the score", way.lost, "errors", measure.FALL_FOR_ALARM_ERRORS),
             at_least("fall of the score", share, "of its best", LEAST_SCORE_FALL, "fall_share"),
-            *(noted(training_fall_log=gain) if trained.role in LOSSES else ()),
+            *(noted(training_fall_log=before - after) if is_loss else ()),
         ]
         at = At(attempt, score, way.best_step, score.steps[-1])
         yield finding("overfitting", at, checks, 0.3 + share, 0.7, ("noisy-healthy", "it had come back"))

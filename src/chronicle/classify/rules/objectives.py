@@ -163,9 +163,9 @@ def last_fall(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Fin
         at_least("of the rise to it lost", share, "share", LOST_SHARE, "lost_share"),
         *_levels(series, way.first, before, after),
     ]
-    at, back = At(attempt, series, known.steps[i + 1], known.steps[i]), ("noisy-healthy", "it had come back")
     if gained > 0:
-        yield finding(NO_SPIKE, at, checks, 0.9, 0.6, back)
+        at = At(attempt, series, known.steps[i + 1], known.steps[i])
+        yield finding(NO_SPIKE, at, checks, 0.9, 0.6, ("noisy-healthy", "it had come back"))
 
 
 def slump(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding]:

@@ -91,7 +91,7 @@ def late_turn(view: View, loss: Series) -> Turn | None:
         return None
     blocks = (8 << k for k in range(64) if 8 << k <= len(y) // 6)
     turns = (last_block(view.thresholds, steps, y, block, noise) for block in blocks)
-    return next((turn for turn in turns if turn is not None), None)
+    return next(filter(None, turns), None)
 
 
 def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: float) -> Turn | None:
