@@ -105,7 +105,8 @@ def test_what_cannot_be_shown_is_seen_to_be_missing() -> None:
 
 
 def test_long_text_is_cut_and_says_so() -> None:
-    assert plain("x" * (LONGEST + 5)) == "x" * LONGEST + "… (5 more characters)"
+    assert plain("x" * (LONGEST + 75)) == "x" * LONGEST + "… (75 more characters)"
+    assert plain("x" * (LONGEST + 25)) == "x" * (LONGEST + 25)
 
 
 def test_lines_keep_their_breaks() -> None:

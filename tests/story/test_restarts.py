@@ -26,6 +26,10 @@ from chronicle.workspace.config import RunConfig
         (Change("samples read", 512_000.0, 0.0, "samples", 1000), "512\u202f000 samples were read again"),
         (Change("epochs read", 1.0, 2.5, "epochs", 10), "1.5 epochs were left out"),
         (Change("config/warm", None, True), "the setting warm was stated as yes"),
+        (
+            Change("config/data", "a/b.csv", "shared/of/all/projects/of/this/year/with/data/train.csv"),
+            "the setting data changed from a/b.csv to shared/of/all/projects/of/…ata/train.csv",
+        ),
         (Change("world size", 64, 32, "processes"), "the world size changed from 64 to 32 processes"),
         (Change("config/prompt", "x" * 200, "y"), f"the setting prompt changed from {'x' * 59}… to y"),
     ],

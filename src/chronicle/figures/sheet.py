@@ -26,6 +26,7 @@ from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D, Bbox
 from PIL import Image
 
+from chronicle.metrics.values import shortened
 from chronicle.model import Floats, Verdict
 
 WIDE, NARROW = 900, 344  # for a page and for a phone, where the text of a scaled figure would be unreadable
@@ -58,10 +59,7 @@ def one_line(text: str, longest: int = 80) -> str:
     kinds = ((c, unicodedata.category(c)) for c in text[:4000])
     shown = (_SHOWN_AS.get(kind, c) for c, kind in kinds)
     line = " ".join("".join(shown).split())
-    if len(line) <= longest:
-        return line or "□"
-    head = (longest - 1) * 2 // 3
-    return f"{line[:head]}…{line[head + 1 - longest :]}"
+    return shortened(line, longest) or "□"
 
 
 def label(name: str, unit: str | None, log: bool, width_px: float) -> str:

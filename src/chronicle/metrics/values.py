@@ -101,6 +101,12 @@ def clipped(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip(" ,") + "…"
 
 
+def shortened(text: str, longest: int) -> str:
+    """The text, cut in its middle to ``longest`` characters: the end of a name or a path says what it is."""
+    head = (longest - 1) * 2 // 3
+    return text if len(text) <= longest else f"{text[:head]}…{text[head + 1 - longest :]}"
+
+
 _ORDINALS = (
     "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
     "twelfth",
@@ -142,7 +148,8 @@ def plainly(value: float) -> str:
 def stated(value: Any) -> str:
     """A value of a log or a configuration for use in a sentence: numbers without trailing zeros."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return clipped(value_words(value), 60)
+        words = value_words(value)
+        return shortened(words, 40) if "/" in words and " " not in words else clipped(words, 60)
     if float(value).is_integer() and abs(value) < 1e15:
         return count(value)
     digits, space, power = plainly(float(value)).partition(" ")

@@ -146,6 +146,7 @@ def steps(row: Mapping[str, Any]) -> str:
     return "none" if first is None or last is None else f"{count(first)} – {count(last)}"
 
 
+_FEW_MORE = 60  # characters; without them a text with the words about them would be hardly shorter
 LONGEST = 2_000  # characters of a text on a page; entry.json has the whole text
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _BREAKS = re.compile("(?:\r\n|[\t\n\x0b\x0c\r\x85\u2028\u2029])+")
@@ -247,7 +248,9 @@ def as_json(value: Any) -> str:
 
 
 def _cut(text: str, longest: int = LONGEST) -> str:
-    return text if len(text) <= longest else f"{text[:longest]}… ({len(text) - longest} more characters)"
+    """The text, cut to ``longest`` characters where it is much longer, with the number of those left out."""
+    more = len(text) - longest
+    return text if more <= _FEW_MORE else f"{text[:longest]}… ({more} more characters)"
 
 
 def renderer(folders: Sequence[Path]) -> Render:
