@@ -55,6 +55,22 @@ def test_one_sample_among_a_million_is_drawn_at_full_strength(at):
     assert abs(stroke.x[column] - at) <= 999_999 / 824
 
 
+def test_no_shade_spans_steps_that_were_not_logged():
+    noise = np.random.default_rng(3).normal(size=10_000)
+    steps = np.append(np.arange(5_000.0), np.arange(15_000.0, 20_000.0))
+    panel = Panel("loss", None, Role.LOSS, [Line("loss", "loss", [Segment(steps, noise, True)])])
+    (stroke,) = strokes(panel, Scale(-4, 4), Window(0, 19_999, 400))
+    areas = []
+
+    class Recorder(Sheet):
+        def area(self, x, y, token, z, **style):
+            areas.append(np.asarray(x))
+
+    stroke.paint(Pane(Recorder(400, 100), 0, 0, 100, Window(0, 19_999, 400), Scale(-4, 4)))
+    parts = np.split(areas[-1], np.flatnonzero(np.isnan(areas[-1])))
+    assert max(np.nanmax(part) - np.nanmin(part) for part in parts if np.isfinite(part).any()) < 110
+
+
 def test_a_short_attempt_has_columns_as_wide_as_a_long_one():
     noise = np.random.default_rng(1).normal(size=60_000)
     long = Segment(np.arange(50_000.0), noise[:50_000], True)

@@ -642,6 +642,15 @@ def test_times_tokens_and_days() -> None:
     assert {e.time for e in tell(LONG, diagnosis(SPIKE), config).events} == {"2023-01-01"}
 
 
+def test_where_the_first_step_is_not_the_earliest_nothing_is_told_since_the_start() -> None:
+    """Blocks of rows were sorted by step, and the launch was told 22 min after the start."""
+    steps = np.arange(900)
+    times = 1.7e9 + np.where(steps < 800, 60.0 * (steps + 100), 60.0 * (steps - 800))
+    timeline = stitch([attempt("a.csv", replace(series("loss", steps, falling(900)), times=times))])
+    told = tell(timeline, diagnosis(SPIKE)).events
+    assert {event.elapsed_s for event in told} == {None} and all(event.time for event in told)
+
+
 def test_the_story_does_not_depend_on_when_it_is_told() -> None:
     timeline, judged = rolled_back(), diagnosis(SPIKE, finding("divergence-after-spike", 350, None))
     assert tell(timeline, judged) == tell(timeline, judged)

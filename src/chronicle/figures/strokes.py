@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ _CLIP_GAP_PX = 60  # of clipped values that are closer, only the most extreme on
 _HARDLY_SHARE = 0.1  # of the height: a curve that leaves the frame by less has no mark
 _ROW_SHARE = 0.16  # of the height: room at the top for a row of marks
 _FARTHEST_SPANS = 50.0  # beyond the frame, in heights; a renderer overflows further out
+_GAP_PX = 6  # between columns with samples: over a wider one there is no shade
 _CROSS_PX = 6  # the distance between crosses
 _NAME_STRIDE_PX = 12  # the distance between places that are tried for a name
 _APART_PX = 3  # the least distance between two labels
@@ -51,7 +52,7 @@ class Stroke(NamedTuple):
         x, mid = pane.x(self.x), pane.y(self.mid)
         if self.low is not None and self.high is not None:
             low, high = pane.y(self.low), pane.y(self.high)
-            parts = list(_stretches(np.isfinite(low)))
+            parts = list(_shaded(x, low))
             if self.live and parts:  # the outline of the shade: along the lower edge, and back
                 across = [piece for a, b in parts for piece in (x[a:b], x[a:b][::-1], [np.nan])]
                 down = [piece for a, b in parts for piece in (low[a:b], high[a:b][::-1], [np.nan])]
@@ -69,6 +70,12 @@ def _stretches(mask: Mask) -> Iterator[tuple[int, int]]:
     """The stretches where the mask is true: the first row, and the row after the last."""
     edges = np.flatnonzero(np.diff(mask, prepend=False, append=False))
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+
+
+def _shaded(x: Floats, low: Floats) -> Iterator[tuple[int, int]]:
+    """The stretches of columns with samples; across a gap no minimum and no maximum is known."""
+    for a, b in _stretches(np.isfinite(low)):
+        yield from pairwise([a, *(a + 1 + np.flatnonzero(np.diff(x[a:b]) > _GAP_PX)).tolist(), b])
 
 
 class Room:

@@ -43,6 +43,7 @@ _RISE_FAMILY = "rise"  # in ids, for all rises of the loss: as the log grows, th
 _MOST_FAULTS = 200  # events of faults; if there are more, the last event is about all others
 _STOPS = ("cancelled", "preemption", "time-limit")  # kinds by which people and schedulers end a job
 _CRASH_S = 60.0  # within which what is logged at one step is of one crash
+_LATE_SHARE = 0.1  # of the time of a log, after which its first step is none at its beginning
 _NEAR_SHARE = 0.1  # of its step: so far an event may have moved since a note named it by its id
 _EVENT_ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
 _END_SENTENCES = {
@@ -284,6 +285,11 @@ class _Clock:
         times = [t.times[np.isfinite(t.times)] for t in distinct_in(run.timeline)]
         self.begun = min((float(t.min()) for t in times if len(t)), default=math.nan)
         self.at = lru_cache(maxsize=None)(self._at)
+        # The first of rows that were sorted by step may not be the earliest: then none tells a time since.
+        took = max((float(t.max()) for t in times if len(t)), default=math.nan) - self.begun
+        for launch in _launch_event(run):
+            if self.at(launch.attempt, launch.step or 0, False) - self.begun > _LATE_SHARE * took:
+                self.begun = math.nan
 
     def placed(self, event: Event) -> Event:
         config = self.run.config
