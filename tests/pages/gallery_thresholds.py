@@ -207,7 +207,7 @@ WRITTEN = [
     (
         "reinitialised",
         "rules/resume",
-        "1.5 * view.thresholds.first_level * to_learn",
+        "1.5 * view.thresholds.first_level * (to_learn",
         "within 22.5 % of what",
     ),
     ("divergence-no-spike", "rules/slow_changes", "8 << k for k", "blocks of 8, 16, 32"),
