@@ -132,6 +132,19 @@ def test_no_table_waits_for_pandas(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_table_is_read_without_threads_that_could_outlive_it(tmp_path: Path) -> None:
+    """A process that ended while those of pyarrow began was aborted. Two others remain."""
+    file = tmp_path / "log.csv"
+    file.write_text("step,loss\n" + "".join(f"{i},2.5\n" for i in range(600_000)))
+    code = (
+        "import psutil, pyarrow.csv, sys; from pathlib import Path; from chronicle.readers import read;"
+        "process = psutil.Process(); before = process.num_threads(); read(Path(sys.argv[1]));"
+        "print(process.num_threads() - before <= 2)"
+    )
+    assert printed_by(code, file, folder=tmp_path) == "True\n"
+
+
+@pytest.mark.slow
 def test_a_table_imports_no_reader_of_another_kind(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("step,loss\n" + "".join(f"{i},2.5\n" for i in range(20)))
     others = ("chronicle.readers.console.", "chronicle.readers.events", "importlib.metadata", "numpy.ma.")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 LONG_LINE = 100_000  # characters; longer ones are left to the csv module and its limit of a field
 BLOCK_BYTES, FEWEST_ROWS = 1 << 23, 8  # of a block, at least
-PART_BYTES = 1 << 20  # of a block that one thread of pyarrow reads, or that is read line by line
+PART_BYTES = 1 << 20  # of a block that pyarrow reads at once, or that is read line by line
 _FEW = 6  # lines that show how all are written
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
 _ALL_DIGITS = 15  # that a number of 64 bits tells for certain
@@ -193,7 +193,7 @@ class Table:
         tells_header = any(not is_blank(name) and number(name) is None for name in plain)
         if odd or longest > LONG_LINE or not tells_header or self.delimiter == " ":
             return False
-        columns = self._columns(block, longest)
+        columns = self._columns(block)
         if columns is None:
             return False
         for builder, column in zip(self._builders, columns, strict=True):
@@ -210,8 +210,8 @@ class Table:
         self._fitting = self._last[-1].split(self.delimiter)
         return True
 
-    def _columns(self, block: bytes, longest: int) -> list[pa.ChunkedArray] | None:
-        """The columns of a block of rows of up to ``longest`` bytes; None where a cell is something else."""
+    def _columns(self, block: bytes) -> list[pa.ChunkedArray] | None:
+        """The columns of a block of rows; None where a cell is something else."""
         import pyarrow as pa
         from pyarrow import csv as arrow
 
@@ -223,7 +223,8 @@ class Table:
         try:
             table = arrow.read_csv(
                 pa.BufferReader(block),
-                arrow.ReadOptions(block_size=max(PART_BYTES, 2 * longest), column_names=names),
+                # no threads: where cores are busy, one process in thirty that ends as they begin is aborted
+                arrow.ReadOptions(use_threads=False, block_size=len(block), column_names=names),
                 arrow.ParseOptions(delimiter=self.delimiter, quote_char=False),
                 arrow.ConvertOptions(column_types=dict(zip(names, kinds, strict=True)), null_values=_BLANKS),
             )
