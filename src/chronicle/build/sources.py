@@ -199,8 +199,8 @@ def runs_concerned(logs: Sequence[Attempt], entries: Iterable[Entry]) -> tuple[l
     run_ids |= {there[0] for there in present if len(there) == 1}
     maybe = sorted({run_id for there in present for run_id in there})
     of_job = all(log.facts.get("log_of") == "job" for log in logs)
-    told = [fault for fault in faults if fault.kind != "read"]
-    return sorted(run_ids), "" if run_ids else _of_no_run(told, maybe, of_job)
+    of_machines = [fault for fault in faults if fault.kind != "read"]
+    return sorted(run_ids), "" if run_ids else _of_no_run(of_machines, maybe, of_job)
 
 
 def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str], of_job: bool) -> str:

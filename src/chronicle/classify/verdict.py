@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from chronicle.classify.kernel.step import SINGLE_PRECISION
 from chronicle.classify.measure import FEWEST_POINTS, can_resolve, improves, median, positive, rises, trend
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated, numbered
@@ -34,7 +35,6 @@ PASSING_NAN_SHARE = 0.05  # of the samples since the first NaN: a run that loses
 DONE_SHARE = 1e-3  # of the highest learning rate: no schedule goes so low before its end
 MOVES_ALONG = 0.9  # correlation of the moves of a loss with those of the part that is most of it
 SETTING_SAMPLES = 8  # around a change of a logged setting; and the most changes of a setting
-SINGLE = float(np.finfo(np.float32).eps)  # of a first value: less is lost where numbers have 32 bits
 WILD_FALL_SCALES = 6.0  # of a wild loss: two first values are not so far above its end by chance
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
 
@@ -229,7 +229,8 @@ def explanation(view: View, finding: Finding) -> str:
         return "the loss stayed below a twentieth of its first value"
     risen = [s for a in attempts for s in a.by_role(*LOSSES) if s.metric == finding.metric]
     later = [v[np.isfinite(v)] for v in (np.abs(s.values[s.steps >= finding.start_step]) for s in risen)]
-    if finding.pattern in RISES and any(v.max(initial=0.0) <= SINGLE * f for v in later for f in firsts):
+    lost = (v.max(initial=0.0) <= SINGLE_PRECISION * first for v in later for first in firsts)
+    if finding.pattern in RISES and any(lost):
         return "the loss stayed below what 32 bits can tell from nothing beside its first value"
     if planned := next((why for a in attempts for why in _planned(a, finding)), ""):
         return planned

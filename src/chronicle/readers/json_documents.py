@@ -114,9 +114,9 @@ def read(path: Path) -> list[Attempt]:
     logged = {f"{table.path}/{name}".lstrip("/") for table in tables for name in table.rows[0]}
     leaves_of = leaves("", document, "/") if isinstance(document, dict) else ()
     others = (fact for fact in leaves_of if fact[0] not in logged and not _OF_TABLE.search(fact[0]))
-    told = dict(islice(others, MAX_ENTRIES))
-    facts, columns = named_facts(told.items()), columns_of(rows)
-    if not _is_evaluation(rows, told):
+    stated = dict(islice(others, MAX_ENTRIES))
+    facts, columns = named_facts(stated.items()), columns_of(rows)
+    if not _is_evaluation(rows, stated):
         return attempts_of(path, len(rows), columns, facts=facts, faults=faults)
     facts["rows"] = "episodes of an evaluation, no steps"
     episodes = attempts_of(path, len(rows), columns, counted=False, facts=facts, faults=faults)

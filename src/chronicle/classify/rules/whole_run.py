@@ -64,6 +64,7 @@ from itertools import pairwise
 import numpy as np
 
 from chronicle.classify import measure
+from chronicle.classify.kernel.step import SINGLE_PRECISION
 from chronicle.classify.measure import FEWEST_POINTS, begins_late, difference_noise, finite, median, positive
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, side, stands
 from chronicle.classify.rules import resume, slow_changes
@@ -88,7 +89,7 @@ SMOOTH_RATIO = 1.0  # of squares of steps to squares about the mean (von Neumann
 FEWEST_RISEN_POINTS = 32  # so that there are four samples in the first eighth
 RISEN_LOG = 0.1  # log units of the second half of a loss over its first eighth: 10 %
 RISEN_ERRORS = 3.5  # of the ranks of the two: more for one in 4,000 losses that stand still
-LOST_TIMES = 1 / float(np.finfo(np.float32).eps)  # a value: 32 bits lose it beside what is so many times it
+LOST_TIMES = 1 / SINGLE_PRECISION  # a value: 32 bits lose it beside what is so many times it
 EQUAL_LEVELS_CHI2 = 18.48  # of eight levels: more for one in a hundred losses that stand still
 
 
