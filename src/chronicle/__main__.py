@@ -4,6 +4,17 @@ from __future__ import annotations
 
 import sys
 
+
+class _Ended(BaseException):
+    """A signal has asked this process to end; its number is the argument."""
+
+
+def _unwrapped(err: BaseException) -> BaseException:
+    """What a signal raised; while a class is made, Python 3.11 puts it into a RuntimeError."""
+    cause = err.__cause__
+    return cause if isinstance(err, RuntimeError) and isinstance(cause, KeyboardInterrupt | _Ended) else err
+
+
 try:
     import gc
     import os
@@ -17,7 +28,9 @@ try:
 
     from chronicle.cli import cli
     from chronicle.errors import ChronicleError, NotALog, SiteError, message_of
-except KeyboardInterrupt:
+except (KeyboardInterrupt, RuntimeError) as err:
+    if not isinstance(_unwrapped(err), KeyboardInterrupt):
+        raise
     sys.exit(130)
 
 # New objects until Python searches for reference cycles. There are few of these, but a log creates
@@ -39,15 +52,13 @@ def main() -> None:
         signal.signal(number, _end)
     try:
         _run()
-    except _Ended as end:
+    except (_Ended, RuntimeError) as err:
+        if not isinstance(end := _unwrapped(err), _Ended):
+            raise
         os.kill(os.getpid(), end.args[0])  # with the default action, which `_end` has restored
     finally:
         for number in handled:
             signal.signal(number, signal.SIG_DFL)
-
-
-class _Ended(BaseException):
-    """A signal has asked this process to end; its number is the argument."""
 
 
 def _end(number: int, frame: object) -> None:
@@ -66,6 +77,10 @@ def _run() -> None:
         complain(usage_message(err))
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except RuntimeError as err:
+        if not isinstance(_unwrapped(err), KeyboardInterrupt):
+            raise
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output, such as `head`, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -61,6 +61,39 @@ def test_a_base_installation_can_do_all_but_build(tmp_path):
     assert all(printed[:-1:2])
 
 
+INTERRUPTED = """
+def fail(err):
+    raise err
+
+def interrupted(do, *arguments):
+    try:
+        do(*arguments)
+    except BaseException as err:
+        raise RuntimeError("Error calling __set_name__ on 'cached_property' instance") from err
+"""  # what Python 3.11 makes of a signal that arrives while a class is made
+ENDED = """
+import chronicle.__main__ as entry
+entry.cli = lambda **_: interrupted({})
+entry.main()
+"""
+
+
+def test_an_interrupt_while_a_class_is_made_is_an_interrupt(tmp_path):
+    (tmp_path / "click.py").write_text(INTERRUPTED + "interrupted(fail, KeyboardInterrupt())\n")
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    while_importing = [sys.executable, "-c", "import chronicle.__main__"]
+    ran = subprocess.run(while_importing, capture_output=True, env={**os.environ, "PYTHONPATH": paths})
+    assert (ran.returncode, ran.stderr) == (130, b"")
+    for call, code in (("fail, KeyboardInterrupt()", 130), ("entry._end, 15, None", -15)):
+        while_running = [sys.executable, "-c", INTERRUPTED + ENDED.format(call)]
+        ran = subprocess.run(while_running, capture_output=True)
+        assert (ran.returncode, ran.stderr) == (code, b"")
+    of_another = [sys.executable, "-c", INTERRUPTED + ENDED.format("fail, ValueError()")]
+    assert (
+        b"RuntimeError: Error calling __set_name__" in subprocess.run(of_another, capture_output=True).stderr
+    )
+
+
 def test_a_mistyped_command(chronicle):
     ran = chronicle("clasify", "x")
     assert (ran.code, ran.out) == (2, "")
