@@ -7,6 +7,7 @@ from tests.depth import few
 from tests.logs import Points, attempt_of, points, read_text
 from tests.work import in_proportion
 
+from chronicle.metrics.roles import assign, judged_loss
 from chronicle.readers import read
 from chronicle.readers.console import generic, plan
 from chronicle.readers.find import claims
@@ -139,6 +140,8 @@ LOGS: dict[str, tuple[str, Points, str]] = {
     "DeepXDE's loss.dat, which names groups of columns": (
         "# step, loss_train, loss_test, metrics_test\n" + repeated("{i} {loss} 0.25 4.625 0.25 0.75\n"),
         {
+            "loss_train": [(step, value + 0.25) for step, value in LOSS],
+            "loss_test": steps(*STEPS, first=4.875, by=0),
             "loss_train/1": LOSS,
             "loss_train/2": steps(*STEPS, first=0.25, by=0),
             "loss_test/1": steps(*STEPS, first=4.625, by=0),
@@ -150,6 +153,8 @@ LOGS: dict[str, tuple[str, Points, str]] = {
     "DeepXDE's loss.dat without metrics": (
         "# step, loss_train, loss_test, metrics_test\n" + repeated("{i} {loss} 0.25 4.625 0.25\n"),
         {
+            "loss_train": [(step, value + 0.25) for step, value in LOSS],
+            "loss_test": steps(*STEPS, first=4.875, by=0),
             "loss_train/1": LOSS,
             "loss_train/2": steps(*STEPS, first=0.25, by=0),
             "loss_test/1": steps(*STEPS, first=4.625, by=0),
@@ -161,6 +166,8 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         "Step      Train loss            Test loss             Test metric\n"
         + repeated("{i}         [{loss}, 2.50e-01]  [4.62e+00, 2.50e-01]  []\n"),
         {
+            "Train loss": [(step, value + 0.25) for step, value in LOSS],
+            "Test loss": steps(*STEPS, first=4.87, by=0),
             "Train loss/1": LOSS,
             "Train loss/2": steps(*STEPS, first=0.25, by=0),
             "Test loss/1": steps(*STEPS, first=4.62, by=0),
@@ -731,6 +738,17 @@ def test_a_long_line_of_pairs_is_read_to_its_end(tmp_path):
     attempt = read_text(tmp_path, text)
     assert attempt.series["actor/pg_loss"].values.tolist() == [round(1 / i, 3) for i in range(1, 13)]
     assert "loss" not in attempt.series
+
+
+def test_the_sum_of_many_parts_is_the_loss_of_deepxde(tmp_path):
+    """The first of 36 parts rises for a while as the others fall; its rows have some 1,800 characters."""
+    rows = [[float(k), *2 * [0.01 * (k in (4, 5, 6)) + 1e-4, *35 * [2.0**-k]]] for k in range(20)]
+    lines = (" ".join(f"{value:.18e}" for value in row) for row in rows)
+    attempt = read_text(tmp_path, "# step, loss_train, loss_test, metrics_test\n" + "\n".join(lines) + "\n")
+    loss = judged_loss(assign(attempt.series).values())
+    assert loss is not None and loss.metric == "loss_train"
+    assert loss.values.tolist() == pytest.approx([sum(row[1:37]) for row in rows])
+    assert max(map(len, attempt.series)) == len("loss_train/36")
 
 
 def test_clients_that_learn_apart_have_curves_of_their_own(tmp_path):

@@ -403,8 +403,8 @@ _PART_NAME = re.compile(
     r"""["']([A-Za-z_][\w ./-]{0,60})["']\s?:|(?:^|(?<=, ))([A-Za-z_]\w{0,60}) (?=[-\d])"""
 )
 _LONGEST = 1000  # characters of a line that are read
-_LONGEST_DENSE, _DENSE = 3500, 20  # of one that begins with at least so many pairs
-_A_PAIR = re.compile(r"[\w\])][:=]\s?(?:\w+\.\w+\()?[-+.\d]")
+_LONGEST_DENSE, _DENSE = 3500, 20  # of one that begins with at least so many pairs, or cells of a table
+_A_PAIR = re.compile(r"[\w\])][:=]\s?(?:\w+\.\w+\()?[-+.\d]|\s-?\d\.\d+e[-+]\d\d(?=\s)")
 _PHASE = re.compile(r"(?i)(?<![\w/])(train(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?|test|dev)(?![\w/])")
 _COPULA = {"is", "was", "are", "equals"}  # "loss is 2.5" names a loss, but `IS` alone the Inception Score
 _HEADING = re.compile(r"(?i)\b(?:metrics|results|stats) (?=[A-Za-z])")  # of the names in a line
@@ -421,7 +421,7 @@ STATEMENT = re.compile(r"(?i)(?:\s\s|[#,;] )return (?:\w{0,20}\[|-?\d+(?!\.?\d))
 
 
 def shortened(text: str) -> str:
-    """As much of a line as is read: its beginning, and more where pair follows pair (verl)."""
+    """As much of a line as is read: its beginning, and more where pair follows pair (verl) or cell cell."""
     is_dense = len(text) > _LONGEST and len(_A_PAIR.findall(text, 0, _LONGEST)) >= _DENSE
     return text[: _LONGEST_DENSE if is_dense else _LONGEST]
 

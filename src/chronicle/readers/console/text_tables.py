@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from chronicle.metrics.values import gathered
 from chronicle.readers.columns import number
 from chronicle.readers.console.pairs import Pair, counts, is_result, pairs
 from chronicle.readers.hyperparameters import Scalar, scalar
@@ -122,6 +123,7 @@ class Table:
         counts_first = bool(row) and row[0].name == names[0]
         if len(row) < max(2, len(cells) / 2) or counts_first == self._header.is_of_classes:
             return None
+        row[1:1] = _sums(row, self._header.words)
         if not under_way:
             return self._finished(cells, row)
         if not counts_first or cut is None or cut[1]:
@@ -214,6 +216,14 @@ def _without_lists(names: Sequence[str], text: str) -> tuple[tuple[str, ...], li
         for i, cell in enumerate(cells, 1)
     ]
     return tuple(name for name, _ in spread), [cell for _, cell in spread]
+
+
+def _sums(row: Sequence[Pair], words: Sequence[str]) -> list[Pair]:
+    """The losses of a row that tells each as a list of its weighted parts, as DeepXDE does: what is minimised
+    is their sum. ``words``: those of the header, whose own columns are no parts of such a list."""
+    spread = [pair for pair in row if "loss" in pair.name.lower() and pair.name not in words]
+    parts = gathered((name, pair.value) for pair in spread if (name := pair.name.rpartition("/")[0]))
+    return [Pair(name, sum(values)) for name, values in parts.items()]
 
 
 def _names_of_deepxde(cells: Sequence[str]) -> tuple[str, ...]:
