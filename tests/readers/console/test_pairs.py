@@ -32,6 +32,8 @@ LINES = {
     "Episode reward: mean=0.5 std=0.25 max=1.5": {
         "Episode reward mean": 0.5, "Episode reward std": 0.25, "Episode reward max": 1.5,
     },
+    "step=7, pmove=0.5, energy=-1.40625+0.0013j": {"step": 7, "pmove": 0.5, "energy": -1.40625},
+    "epoch 7 energy: -2.5e-01-1.5E-04j, variance 0.5": {"epoch": 7, "energy": -0.25, "variance": 0.5},
     "Loss | avg: 2.5, last: 2.25": {"Loss avg": 2.5, "last": 2.25},
     "Loss after 100 steps: 0.70625": {"step": 100, "Loss": 0.70625},
     "Training loss (for one batch) at step 200: 0.875": {"step": 200, "Training loss (for one batch)": 0.875},

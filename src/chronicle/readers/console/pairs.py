@@ -1,8 +1,8 @@
 """Stage 3: the names and numbers of a line: ``loss: 2.5``, ``lr=1e-4``, ``step 12/100``, ``acc 91.2%``.
 
-A name is one word, or up to five if a colon or an equals sign follows; a number may have a unit, which is
-dropped. ``12/100`` is 12 (of 100); without a name before it, it is called "progress", and so is ``[12]`` at
-the beginning of a line.
+A name is one word, or up to five if a colon or an equals sign follows; a number may have a unit, or a part
+that is imaginary, which is dropped. ``12/100`` is 12 (of 100); without a name before it, it is called
+"progress", and so is ``[12]`` at the beginning of a line.
 
 Lines that only knowledge of their trainer makes readable come before the general rules in `pairs`: `reworded`
 puts a name before each of their numbers, and `row_without_names` names the numbers of a row without any. A
@@ -384,7 +384,7 @@ _PAIR = re.compile(
       (?:["']?\s*(?:=>|[:=])\s* | [ ]{{0,2}}\[\s{{0,8}}(?=\d) | [ ]?(?=\d) | [ ]+\|[ ]+(?=[-+.\d])
         | (?<=epoch)[ ]\#(?=\d) | \s+(?=[-+.\d]|(?:nan|inf)\b) )
     )? (?:["'] | [(\[][ ]{{0,8}} )?
-    (?P<value> {_NUMBER} ) (?-i:(?P<unit>[KMB])(?=[\s,;|)]|$))?
+    (?P<value> {_NUMBER} ) (?:[-+]\d[\d.]*(?:e[-+]?\d+)?j\b)? (?-i:(?P<unit>[KMB])(?=[\s,;|)]|$))?
     (?: (?:\s?/\s{{0,8}}|\ of\ )(?P<of>\d{{1,18}}) )?
     (?: [ ]?(?:(?P<duration>(?-i:ms|us|µs|s|secs?|min|h)(?![\w/]))|{_UNIT})(?!\||(?<=/s)\ \d|(?<=sec)\ \d) )?
     (?= [\s,;|)\]}}"'>] | [=*-]{{3}} | == | :(?!\d) | $ | \.{{1,3}}(?:\s|$) | \({_NUMBER}\) | {_SPREAD} )
