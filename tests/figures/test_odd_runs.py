@@ -73,6 +73,13 @@ def test_odd_values_and_steps_are_drawn(name):
     painted(run(steps, values), judged)
 
 
+@pytest.mark.parametrize("value", [NAN, INF])
+def test_a_thumbnail_without_a_value_shows_crosses(value):
+    sheet = thumbnail(scene(run(np.arange(400), np.full(400, value)), diagnosis()))
+    drawn = ElementTree.fromstring(sheet.svg())
+    assert [path.get("class") for path in drawn.iter(f"{SVG}path")] == ["live s", "live s"]
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -14,7 +14,7 @@ from chronicle.figures import scales
 from chronicle.figures.annotations import AttemptStrip, FaultLane, FindingMarks, JoinMarks, Occurrence, bars
 from chronicle.figures.scales import Pair, Pane, Panel, Scale, Segment, Window, y_scale
 from chronicle.figures.sheet import WIDE, Sheet, one_line
-from chronicle.figures.strokes import Curves, strokes
+from chronicle.figures.strokes import Curves, missing, strokes
 from chronicle.metrics.aliases import median_gap
 from chronicle.model import Diagnosis, Timeline, Verdict
 from chronicle.story.measured import FindingGroup, attempt_places, axis_of, finding_groups
@@ -222,7 +222,7 @@ def zoom_plan(run: Scene, item: Occurrence, width: float) -> Plan:
 
 
 def thumbnail(run: Scene) -> Sheet:
-    """The shape of the first curve and nothing else; one file for both themes."""
+    """The shape of the first curve, or crosses if it has no value; one file for both themes."""
     sheet = Sheet(THUMB_WIDTH, THUMB_HEIGHT, ground=False)
     panel = run.panels[0]._replace(lines=run.panels[0].lines[:1])
     segments = panel.segments()
@@ -232,4 +232,6 @@ def thumbnail(run: Scene) -> Sheet:
     pane = Pane(sheet, (THUMB_WIDTH - _THUMB_COLUMNS) / 2, 10, THUMB_HEIGHT - 20, window, scale)
     for stroke in strokes(panel, scale, window):
         stroke.paint(pane, 1.8)
+    if not any(np.isfinite(s.values).any() for s in segments) and (odd := missing(panel, window)):
+        sheet.crosses(pane.x(odd[0]), THUMB_HEIGHT / 2, 2.5, 1.5, "live")
     return sheet
