@@ -161,3 +161,14 @@ def test_a_slow_rise_from_a_minimum_early_in_the_log_diverges() -> None:
     at, noise = np.arange(100), np.random.default_rng(1).standard_normal(100)
     loss = (1.15 + 4 * np.exp(-at / 1.5)) * np.exp(0.16 * np.maximum(at - 13, 0) / 86 + 0.004 * noise)
     assert "divergence-no-spike" in classify({"total_loss": loss}).patterns
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("swings", [True, False])
+def test_a_rise_as_the_loss_had_come_back_from_long_before_is_no_turn(swings: bool, seed: int) -> None:
+    """Noise levels that are drawn: the loss swings by a factor of two all along. The first rise is a turn."""
+    at, noise = np.arange(6240), 0.2 * np.random.default_rng(seed).standard_normal(6240)
+    swing = 0.9 * np.maximum(np.sin(2 * np.pi * (at - 500) / 700), 0.0) ** 2
+    course = 3 * np.exp(-at / 40) + np.where(swings | (at > 5900), swing, 0.0)
+    turned = "divergence-no-spike" in classify({"loss": 0.03 * np.exp(course + noise)}).patterns
+    assert turned is not swings

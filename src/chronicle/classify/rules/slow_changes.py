@@ -109,15 +109,20 @@ def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: 
     up = low + int(np.flatnonzero(medians[low:] > medians[low] + 0.15 * rise)[0])
     since = min(count - up, up)
     apart = float(np.mean(medians[up:]) - np.mean(medians[up - since : up]))
+    before = y[: len(y) - (count - 1 - low) * block]  # the whole log up to the minimum
+    sums = np.cumsum(np.r_[0.0, block_medians(before, block, len(before))])
+    levels = (sums[since:] - sums[:-since]) / since
+    if 0 < apart < limits.turn_usual * np.max(levels[since:] - levels[:-since], initial=0.0):
+        return None
     together = apart / (error * float(np.sqrt(2 / since))) if since >= 6 else 0.0
     if rise < max(limits.turn_clear, limits.turn_t * error) and together < limits.turn_joint_t:
         return None
     return Turn(int(steps[len(y) - (count - up) * block]), rise, max(rise / error, together), block)
 
 
-def block_medians(y: Floats, block: int) -> Floats:
-    """Medians of the last (at most 64) blocks of so many samples."""
-    count = min(len(y) // block, 64)
+def block_medians(y: Floats, block: int, most: int = 64) -> Floats:
+    """Medians of the last (at most 64, or ``most``) blocks of so many samples."""
+    count = min(len(y) // block, most)
     return measure.row_medians(y[len(y) - count * block :].reshape(count, block))
 
 
