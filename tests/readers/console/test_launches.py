@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from chronicle.classify import classify
 from chronicle.model import Attempt
 from chronicle.readers import read
 from chronicle.timeline import stitch
@@ -137,6 +138,17 @@ def test_a_log_that_says_from_where_it_is_resumed_has_another_launch(sentence: s
     attempts = read(log(tmp_path, text))
     assert steps(attempts, "loss") == {"train.log#1": (40, 0, 39), "train.log#2": (50, 40, 89)}
     assert [(join.kind, join.to_step) for join in stitch(attempts).joins] == [("resume", 40)]
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_what_goes_on_from_a_checkpoint_may_stand_still_at_once(goes_on: bool, tmp_path: Path) -> None:
+    """Fine-tuning that counts its steps anew: it had been learned, whatever it still learns."""
+    sentence = "Resuming from out/model_finetuned.pt...\n" if goes_on else "Training from scratch\n"
+    rows = [
+        f"  step {20 * n:4d}/800  loss {0.538 - 0.00005 * n - 0.0003 * (n % 3):.4f}\n" for n in range(1, 41)
+    ]
+    patterns = classify(read(log(tmp_path, sentence + "".join(rows)))).patterns
+    assert ("failed-run" in patterns) is not goes_on
 
 
 def test_nanogpt_that_is_resumed_has_another_launch(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ failed-run (a loss that was never learned)
     improves, no learning law explains the curve better than a constant, and batches differ by 3 % at most,
     since who knows nothing loses as much on every batch (`_never_learned`); or, with a score, the loss is
     that of guessing, and does not fall below it while a score rises; and no attempt twice as long learned
-    later (`cut_short`). What was learned and lost again at one step counts as well (`forgot`).
+    later (`cut_short`), nor is it said to go on from a checkpoint. What was learned and lost again at one
+    step counts as well (`forgot`).
     Blind to: a run that learned a little and then stopped, which is a plateau.
     False alarm: fine-tuning in large batches that starts at its floor.
     Source: AlgoPerf logs of runs that never left the first level.
@@ -112,7 +113,8 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     guesses = len(scores) > 0 and len(y) >= MIN_POINTS and is_guessing(y[2:])
     risen = (measure.rises_by(direction(s) * finite(s).values) >= STEADY_ERRORS for s in scores)
     guesses &= not (guesses and falls_below_guessing(y[2:]) and any(risen))
-    known = guesses or (len(y) >= FEWEST_POINTS and noise <= limits.knowing)
+    from_start = len(y) >= FEWEST_POINTS and not attempt.attempt.facts.get("resumed")
+    known = guesses or (from_start and noise <= limits.knowing)
     if not known or begins_late(steps, step_gap(loss)):
         return
     gain = learned(y[2:] if scores else y)  # before any score moves, the scale of the outputs is learned

@@ -222,7 +222,8 @@ class LogReader:
         trial = {"trial": named} if named else {}
         facts, self._given = {**trial, **self._given}, {}
         if self._resumed:
-            log.launch(facts)
+            log.launch(facts | {"resumed": True})
+            log.facts |= {} if len(log.rows) else {"resumed": True}  # there may be no other launch
         self._begun, self._resumed, self._trial = "", False, named
         is_first = by_row or other_stage or not len(log.rows)
         if may_begin and (is_first or course.is_behind(before, counted=other_trial or begun == LAUNCH)):
