@@ -846,6 +846,17 @@ def test_terms_of_a_reward_are_not_what_is_judged() -> None:
     }
 
 
+def test_a_mean_says_of_no_part_of_a_reward() -> None:
+    names = ("mean_reward", "q_reward", "grad_norm/avg", "grad_norm/embed")
+    assert roles(log("loss", *names)) == {
+        "loss": "part-loss",
+        "mean_reward": "objective",
+        "q_reward": "score",
+        "grad_norm/avg": "grad-norm",
+        "grad_norm/embed": "other",
+    }
+
+
 def test_a_total_beside_a_part_that_is_called_a_loss_is_the_loss() -> None:
     told = roles(log("total", "pulse", "frequency_loss", values=(2.5, 1.5, 0.5)))
     assert (told["total"], told["frequency_loss"]) == ("loss", "part-loss")
