@@ -292,6 +292,9 @@ def _grid(settings: str, steps: str) -> str:
 
 
 BATCHES = [(4, 1), (4, 1), (4, 2), *((2, n) for n in range(1, 40))]  # sizes of a batch and steps
+# A learning rate, the tokens of a batch, and steps: four launches, the last three of which go on from none.
+LAUNCHES = [(1e-4, 53864, 0), (1e-4, 54965, 0), (1e-5, 53102, 0), (1e-5, 52996, 0)]
+LAUNCHES += [(1e-5, 50000 + (7919 * n) % 4999, n) for n in range(1, 30)]
 DRAWN_SEEDS = (5345, 7445, 12, 991, 4895, 77, 310, 2048, 5, 1234)
 
 
@@ -313,12 +316,27 @@ DRAWN_SEEDS = (5345, 7445, 12, 991, 4895, 77, 310, 2048, 5, 1234)
             "step",
         ),
         (
+            "learning_rate,loss,num_tokens,step\n"
+            + "".join(f"{rate},{n % 7},{tokens},{n}\n" for rate, tokens, n in LAUNCHES),
+            None,
+            "step",
+        ),
+        (
             "seed,test_loss,train_loss\n" + "".join(f"{s},5.{s % 7},3.{s % 5}\n" for s in DRAWN_SEEDS),
             "configurations or items (seed), no steps",
             "item",
         ),
     ],
-    ids=["grid", "seeds", "folds", "curves", "trials", "sizes of batches", "a seed each"],
+    ids=[
+        "grid",
+        "seeds",
+        "folds",
+        "curves",
+        "trials",
+        "sizes of batches",
+        "tokens of batches",
+        "a seed each",
+    ],
 )
 def test_a_grid_of_results_is_one_table_of_them(
     text: str, rows: str | None, axis: str, tmp_path: Path

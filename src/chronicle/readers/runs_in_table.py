@@ -131,7 +131,8 @@ def grid_columns(columns: Columns, n_rows: int) -> list[str]:
         if not may_count or not np.array_equal(steps, np.floor(steps)):
             continue
         begins = np.flatnonzero(steps[1:] <= steps[:-1]) + 1
-        is_size = 4 * len(begins) > 3 * len(steps)  # such as the tokens of a batch, which hardly ever grow
+        is_size = 4 * len(begins) > 3 * len(steps)  # such as that of a batch, which hardly ever grows
+        is_size |= 2 * len(np.unique(steps)) > len(steps)  # or the tokens of one: steps of a grid come again
         if len(begins) + 1 < FEWEST_ITEMS or is_size:
             continue
         longest = max(np.split(steps, begins), key=len)
