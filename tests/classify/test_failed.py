@@ -134,6 +134,10 @@ def test_noise_is_no_plateau_where_a_held_out_loss_or_a_score_gets_better() -> N
     t, loss = np.arange(60) / 60, around(1.0, 60, 0.2)
     assert classify({"train_loss": loss, "val_loss": 2 * np.exp(-t)}).patterns == ("noisy-healthy",)
     assert classify({"loss": loss, "val_accuracy": 0.9 - 0.6 * np.exp(-5 * t)}).patterns == ("noisy-healthy",)
+    steps, val = np.arange(0, 60, 7), 1.067 + 0.012 * np.exp(-np.arange(9) / 2)
+    for held_out, found in ((val, ("noisy-healthy",)), (np.sort(val), ("plateau",))):
+        both = {"loss": (np.arange(60), loss), "val_loss": (steps, held_out)}
+        assert classify(both).patterns == found  # lower at each of its few evaluations, or higher
 
 
 @pytest.mark.parametrize(("right", "worries"), [(1.0, False), (0.7, True)])

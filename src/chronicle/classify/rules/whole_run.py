@@ -357,9 +357,10 @@ def moves(y: Floats) -> bool:
 
 
 def falls(loss: Series, least_errors: float) -> bool:
-    """Whether a loss of 16 values or more goes down with time."""
+    """Whether a loss of 16 values or more goes down with time, or one of eight or more at every value."""
     y = positive(loss)[1]
-    return len(y) >= FEWEST_POINTS and measure.rises_by(y) < -least_errors
+    always = len(y) >= MIN_POINTS and bool((np.diff(y) < 0).all())
+    return always or (len(y) >= FEWEST_POINTS and measure.rises_by(y) < -least_errors)
 
 
 def _every_attempt_dies(view: View) -> Iterator[Finding]:
