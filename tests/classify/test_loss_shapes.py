@@ -198,6 +198,25 @@ def test_exact_zeros_of_a_loss_that_is_never_near_zero_are_lost_values(lowest, z
     )
 
 
+@pytest.mark.parametrize(("first", "is_lost"), [(0, False), (200, True)])
+def test_zeros_scattered_over_a_whole_log_are_batches_with_nothing_to_lose(first: int, is_lost: bool) -> None:
+    """Images without any object; from a later step on such zeros are lost values."""
+    rng, n = np.random.default_rng(0), np.arange(400)
+    loss = 9.0 + 3 * np.exp(-n / 40) + 0.05 * rng.standard_normal(400)
+    loss[(rng.random(400) < 0.3) & (n >= first)] = 0.0
+    assert ("nan-inf" in classify({"loss": loss}).patterns) is is_lost
+
+
+@pytest.mark.parametrize(("leaves_by", "is_frozen"), [(0.01, False), (0.05, True)])
+def test_a_value_that_is_left_by_its_last_printed_digit_is_not_frozen(leaves_by, is_frozen) -> None:
+    """Two decimals, of a loss that had been lower before: it falls more slowly than they show."""
+    n = np.arange(60)
+    fell = 0.8 + 3.0 * np.exp(-n / 8) + 0.02 * np.random.default_rng(0).standard_normal(60)
+    settles = 1.15 + 0.3 * np.exp(-np.arange(12) / 2.5)
+    loss = np.round(np.r_[fell, settles, np.full(60, 1.15), np.full(30, 1.15 - leaves_by)], 2)
+    assert ("frozen-metric" in classify({"loss": loss}).patterns) is is_frozen
+
+
 def test_a_mean_of_a_few_errors_is_zero_now_and_then() -> None:
     """Twenty answers a batch: zero lies one error below the lowest value, as all values do below the next."""
     errors = np.random.default_rng(0).poisson(2.0 + 18.0 * np.exp(-np.arange(1000) / 200))

@@ -28,8 +28,9 @@ nan-inf
     Sees: NaN or Inf in the loss, a reward or an agent's evaluations, or exact zeros in their place.
     Rule: any value that is not finite, in a row in which another metric is; or eight exact zeros or more in a
     loss that is otherwise far from zero, farther than its values are from each other, or whose gradient norm
-    is lost meanwhile (`_hidden_nan`). It is only worrying if at most a twentieth of the values since then are
-    lost, for NaN weights stay NaN; and as few in front of all others are means of nothing yet.
+    is lost meanwhile (`_hidden_nan`), and that are not scattered over the whole log (`_is_scattered`). It is
+    only worrying if at most a twentieth of the values since then are lost, for NaN weights stay NaN; and as
+    few in front of all others are means of nothing yet.
     Blind to: a filter that repeats the last mean instead (see frozen-metric).
     False alarm: a row that was left blank on purpose.
     Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
@@ -37,9 +38,10 @@ nan-inf
 frozen-metric
     Sees: a loss that repeats one value.
     Rule: 32 values in a row that are equal in single precision, eight times more than before, or a whole log
-    from 8 on. A loss that came to its lowest value by steps of its last printed digit changes below its
-    precision, and so does one there of which half that digit is a move that counts (0.11). An error rate
-    at 0 or 1 can go no further, and a loss that is always zero beside others is switched off.
+    from 8 on. A loss that came to its lowest value, or came to any and left it, by steps of its last printed
+    digit changes below its precision, and so does one there of which half that digit is a move that counts
+    (0.11). An error rate at 0 or 1 can go no further; a loss that is always zero beside others is switched
+    off.
     Blind to: metrics that freeze with noise on top.
     False alarm: none known beyond constants that are logged on purpose.
     Source: MLPerf logs with a dead metric; Hugging Face's filter repeats the last mean when the loss is NaN.
@@ -53,6 +55,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
 from chronicle.classify.measure import last_decimal, median
@@ -158,16 +161,20 @@ class Shape:
     @cached_property
     def at_rest(self) -> bool:
         """Whether every other loss stands still too and most was learned, as in a converged optimizer, or the
-        loss came to its lowest value by steps of its last printed decimal."""
+        loss came to its lowest value by steps of its last printed decimal, or to any and left it so."""
         losses = self.attempt.by_role(Role.LOSS, Role.PART_LOSS, Role.VALIDATION_LOSS)
         since = [s.values[s.steps >= self.step(self.event.onset)] for s in losses if s is not self.series]
         still = bool(since) and all(len(v) > 1 and bool((v == v[0]).all()) for v in since)
         if still and 0.0 <= self.end_share <= self.limits.first_level:
             return True
-        values = self.series.values[np.isfinite(self.series.values)]
-        before = self.series.values[max(self.event.onset - LEVEL_SAMPLES, 0) : self.event.onset + 1]
-        lowest = bool(values[-1] == values.min()) and len(before) > LEVEL_SAMPLES
-        return lowest and bool((np.abs(np.diff(before)) < 1.5 * last_decimal(values)).all())
+        values, onset = self.series.values, self.event.onset
+        near = values[max(onset - LEVEL_SAMPLES, 0) : onset + 1]
+        moved = values[onset:][values[onset:] != values[onset]][:1]  # what comes behind the equal values
+        moves = near
+        if values[-1] != np.fmin.reduce(values):  # then it only counts how it came to them and left them
+            moves = np.r_[near[-2:], moved] if len(moved) else moved
+        enough = len(near) > LEVEL_SAMPLES and len(moves) > 2
+        return enough and bool((np.abs(np.diff(moves)) < 1.5 * last_decimal(np.r_[near, moved])).all())
 
     @cached_property
     def is_step(self) -> bool:
@@ -376,6 +383,8 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
     if count < FEW_ZEROS or len(series) < 2 * MANY_ZEROS or not len(rest) or not (rest > 0).all():
         return None
     at_end = bool(zero[np.argmax(zero) :].all())
+    if not at_end and _is_scattered(zero):
+        return None
     late = norm.values[norm.steps >= series.steps[np.argmax(zero)]] if norm and at_end else np.zeros(0)
     lost, lowest = ~np.isfinite(late), float(rest.min()) / median(rest[:2])
     need = FEW_ZEROS if lost.all() and len(late) >= FEW_ZEROS else MANY_ZEROS
@@ -397,6 +406,14 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
     at = At(attempt, series, series.steps[first], series.steps[first], end)
     other = (FROZEN, "the loss were zero now and then")
     return finding(NAN, at, checks, 0.95 if at_end else 0.75, 0.9, other)
+
+
+def _is_scattered(zero: NDArray[np.bool_]) -> bool:
+    """Whether a share of all samples is zero, one by one as by chance and in each quarter as often: batches
+    in which there is nothing to lose. As many NaN would have left no weights for the values between them."""
+    share, *quarters = (float(part.mean()) for part in (zero, *np.array_split(zero, 4)))
+    alone = np.count_nonzero(zero[1:] & ~zero[:-1]) >= 0.5 * share * (1 - share) * len(zero)
+    return share > 0.05 and bool(alone) and min(quarters) >= 0.5 * max(quarters)
 
 
 def _frozen(shape: Shape) -> Finding | None:
