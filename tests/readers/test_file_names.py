@@ -179,6 +179,7 @@ def test_a_table_without_names_is_told_what_it_lacks(text: str, remedy: str, tmp
         "index,data\n0,2.5\n1,2.25\n": {"index": "other", "loss": "loss"},
         "0: 2.5\n10: 2.25\n": {"loss": "loss"},
         "0:2.5\n10:2.25\n": {"loss": "loss"},
+        "epoch 0:2.5\nepoch 1:2.25\n": {"loss": "loss"},
         "0,2.5\n1,2.25\n": {"loss": "loss"},
         "  0  2.5\n 10 -2.25\n": {"loss": "loss"},  # with blanks, as numpy.savetxt writes columns
         "0.00e+00 2.50e+00\n1.00e+00 2.25e+00\n2.00e+00 nan\n": {"loss": "loss"},
@@ -206,6 +207,18 @@ def test_numbers_between_blanks_are_padded_as_one_likes(tmp_path: Path) -> None:
     assert reward.values.tolist() == [4.5, 2.25, 10.5]
     assert (attempt.axis, attempt.truncated) == ("step", True)
     assert attempt.series["epoch"].values.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("counter", "axis"), [("epoch ", "epoch"), ("Epoch", "epoch"), ("Iteration ", "step")]
+)
+def test_what_counts_may_be_named_before_each_count(counter: str, axis: str, tmp_path: Path) -> None:
+    """As `write(f"epoch {n}:{loss}")` does; the name of the file alone says what the numbers are."""
+    text = "".join(f"{counter}{n}:{9 - n}.25\n" for n in range(8)) + f"{counter}8:1"
+    (attempt,) = read(written(tmp_path, "val_loss.txt", text))
+    assert (attempt.axis, [*attempt.series]) == (axis, ["val_loss"])
+    assert attempt.series["val_loss"].steps.tolist()[:8] == [*range(8)]
+    assert attempt.series["val_loss"].values.tolist()[:8] == [9.25 - n for n in range(8)]
 
 
 def test_a_step_may_have_a_loss_for_each_of_its_batches(tmp_path: Path) -> None:

@@ -253,17 +253,21 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 _BARS = re.compile(r"[^|,;\s]+(?:\|[^|,;\s]+)+\s*")
-_COUNTED = re.compile(r"\d+: ?[+-]?\.?\d[\d.eE+-]*\s*")
+_COUNTER = r"(?i:(?:epoch|step|iter(?:ation)?) ?)"
+_COUNTED = re.compile(rf"{_COUNTER}?\d+: ?[+-]?\.?\d[\d.eE+-]*\s*")
 _IN_BLANKS = re.compile(r" *[+-]?\.?\d[\d.eE+-]*(?: +[+-]?(?:\.?\d[\d.eE+-]*|nan|inf))+\s*")
 
 
 def spelling_of(lines: Sequence[str], delimiter: str, n_names: int) -> tuple[str, str]:
     """What the cells of these lines have, and what it stands for: a comma for a point, or behind a tab; and a
-    separator more than there are names, where each line has it twice in one place."""
+    separator more than there are names, where each line has it twice in one place; and the name of what
+    counts, in front of each count."""
     begun = {line.partition(2 * delimiter)[0].count(delimiter) for line in lines[:_FEW]}
     widths = {(line.count(delimiter), line.count(2 * delimiter)) for line in lines[:_FEW]}
     if widths == {(n_names, 1)} and len(begun) == 1 < len(lines):
         return 2 * delimiter, delimiter
+    if delimiter == ":" and (counter := re.match(_COUNTER, next(iter(lines), ""))):
+        return counter[0], ""
     if delimiter == ",":
         return "", ""
     if delimiter == "\t" and any("\t," in line for line in lines):
@@ -282,7 +286,8 @@ def cells_of(lines: Iterable[str], delimiter: str) -> Iterable[list[str]]:
 
 def delimiter_of(header: str) -> str:
     """The separator of a header: the most frequent of tab, semicolon and comma, or bars alone; of a row that
-    is a count and a number, `10: 0.5`, the colon; of numbers with nothing else between them, the blank."""
+    is a count and a number, `10: 0.5` or `epoch 10:0.5`, the colon; of numbers with nothing else between
+    them, the blank."""
     if _COUNTED.fullmatch(header):
         return ":"
     if _IN_BLANKS.fullmatch(header):

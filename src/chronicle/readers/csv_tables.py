@@ -108,6 +108,8 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     may_be_metric = role is Role.OBJECTIVE or not (_are_whole(values) or may_be_score)
     known = may_be_metric and (width == 1 or (counted and len(cells) >= width))
     counter_names = ["datetime"] if dated else ["epoch", "step"][-width + 1 :]
+    if width == 2 and Head.of(path).lines[0].lower().startswith("epoch"):
+        counter_names = ["epoch"]
     if width == 3 and counters[0][-1] > counters[1][-1]:
         counter_names.reverse()
     return [*counter_names[: width - 1], metric] if known else []
@@ -150,8 +152,8 @@ def _begin(head: Head) -> list[list[str]]:
         return []
     delimiter = delimiter_of(lines[0])
     spelling = spelling_of(even[1:], delimiter, 1 + even[0].count(delimiter))
-    body = [line.replace(*spelling) for line in even[1:]]
-    lines = [even[0].replace("\t,", "\t"), *body]
+    header = even[0].replace(*spelling) if delimiter == ":" else even[0].replace("\t,", "\t")
+    lines = [header, *(line.replace(*spelling) for line in even[1:])]
     return list(cells_of(lines, delimiter))
 
 
