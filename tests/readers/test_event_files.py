@@ -192,10 +192,11 @@ def typed(points: dict[str, list[tuple[float, int, float]]]) -> dict[str, bytes]
 def test_the_kernel_is_the_slow_parser(
     tmp_path_factory: pytest.TempPathFactory, payloads: list[bytes]
 ) -> None:
-    file = write(tmp_path_factory.mktemp("law") / "x.tfevents", payloads)
-    slow, _ = slowly(payloads)
-    attempts = events.read(file)
-    fast = columns(attempts[0]) if attempts else {}
+    """The last record has a step: where none has, points are counted."""
+    file = write(tmp_path_factory.mktemp("law") / "x.tfevents", [*payloads, LAST])
+    slow, _ = slowly([*payloads, LAST])
+    (attempt,) = events.read(file)
+    fast = columns(attempt)
     assert list(fast) == list(slow)
     assert typed(fast) == typed(slow)
 
@@ -294,6 +295,17 @@ def test_steps_that_go_back_keep_both_branches_and_equal_steps_all_values(tmp_pa
     records = [event(1.7e9 + i, s, summary([("loss", simple(v))])) for i, (s, v) in enumerate(walk)]
     series = read(write(tmp_path / "x.tfevents", records))[0].series["loss"]
     assert list(zip(series.steps.tolist(), series.values.tolist(), strict=True)) == walk
+
+
+def test_points_that_were_given_no_step_are_counted(tmp_path: Path) -> None:
+    """`add_scalar` without a step writes step 0; what is told less often stands where its clock says."""
+    losses = [event(1.7e9 + i, 0, summary([("loss", simple(9 - i))])) for i in range(6)]
+    scores = [event(1.7e9 + i + 0.5, 0, summary([("score", simple(i))])) for i in (-1, 2, 5)]
+    (attempt,) = read(write(tmp_path / "x.tfevents", [*losses, *scores]))
+    steps = {tag: series.steps.tolist() for tag, series in attempt.series.items()}
+    assert (attempt.axis, steps) == ("row", {"loss": [0, 1, 2, 3, 4, 5], "score": [0, 2, 5]})
+    (once,) = read(write(tmp_path / "y.tfevents", [losses[0], scores[0]]))
+    assert (once.axis, once.series["loss"].steps.tolist()) == ("step", [0])
 
 
 def test_a_damaged_file_without_a_scalar_left_is_an_error(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import re
 import struct
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -67,7 +67,10 @@ def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSEr
 
 
 def _attempts(log: Log) -> list[Attempt]:
-    series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns().items()}
+    columns = log.columns()
+    uncounted = _are_uncounted([steps for steps, _, _ in columns.values()])
+    columns = _counted(columns) if uncounted else columns
+    series = {tag: Series(tag, Role.OTHER, *column) for tag, column in columns.items()}
     faults = Faults(log.path)
     for at, problem in sorted(log.damage):
         if not series:
@@ -76,7 +79,24 @@ def _attempts(log: Log) -> list[Attempt]:
     if not series and not log.texts:
         return []
     facts, listed = facts_of(log.texts.values()), tuple(faults.all("more records are damaged; skipped"))
-    return [Attempt(log.path.name, (str(log.path),), series, facts, listed, log.truncated)]
+    axis = "row" if uncounted else "step"
+    return [Attempt(log.path.name, (str(log.path),), series, facts, listed, log.truncated, axis=axis)]
+
+
+def _are_uncounted(steps: Sequence[Steps]) -> bool:
+    """Whether a tag has several points and all are at step 0, as where `add_scalar` is given no step."""
+    return any(len(own) > 1 for own in steps) and not any(own.any() for own in steps)
+
+
+def _counted(columns: Mapping[str, Column]) -> dict[str, Column]:
+    """The points of the longest tags are counted, and others stand where their clock says."""
+    longest = max((times for _, _, times in columns.values()), key=len)
+    rows = np.arange(len(longest))
+
+    def at(times: Floats) -> Steps:
+        return rows if len(times) == len(rows) else np.searchsorted(longest, times, "right").clip(1) - 1
+
+    return {tag: (at(times), values, times) for tag, (_, values, times) in columns.items()}
 
 
 def facts_of(texts: Iterable[Text]) -> dict[str, Scalar]:
