@@ -308,3 +308,37 @@ def test_of_few_rewards_some_large_ones_are_no_level_that_was_lost() -> None:
     rewards = [84, 74, 164, 124, 130, 157, 194, 57, 57, 57, 46, 69, 84, 97, 718, 350, 718, 604, 62, 89]
     rewards += [326, 260, 67, 189, 303, 305, 407, 360, 128, 77, 161, 171, 703, 41]
     assert "divergence-no-spike" not in classify({"reward": np.array(rewards, float)}).patterns
+
+
+@pytest.mark.parametrize(("lucky", "end", "verdict"), [(33e3, 1700, "unexpected"), (33e3, 300, "bad")])
+def test_the_first_of_a_hundred_episodes_are_no_level_that_was_lost(
+    lucky: float, end: float, verdict: str
+) -> None:
+    """stable-baselines3 logs the mean of the last 100 episodes. One that was lucky stands out of the first of
+    these means until it leaves the window."""
+    episodes = np.linspace(1500, end, 1000) + 200 * np.random.default_rng(5).standard_normal(1000)
+    episodes[1] = lucky
+    means = np.array([episodes[max(k - 100, 0) : k].mean() for k in range(2, 1000, 3)])
+    steps = 60 * np.arange(2, 1000, 3)
+    rewards = {"rollout/ep_rew_mean": (steps, means)}
+    lengths = {"rollout/ep_len_mean": (steps, np.full(len(means), 60.0))}
+    assert classify(rewards | lengths).verdict.value == verdict
+    assert classify(rewards).verdict.value == "bad"
+
+
+@pytest.mark.parametrize(
+    ("name", "told_from"), [("episode_reward", 100), ("reward", 50), ("ep_rew_mean", 50)]
+)
+def test_a_value_of_one_episode_tells_less_than_a_mean_of_many(name: str, told_from: int) -> None:
+    flat = 74 + NOISE[1, :150]
+    assert told(**{name: flat[: told_from - 1]}) == ("unexpected", ())
+    assert told(**{name: flat[:told_from]}) == ("worrying", ("plateau",))
+
+
+def test_a_median_of_rewards_in_fours_that_moves_by_one_of_them_has_not_risen() -> None:
+    """Of 0, 4, 8 and so on the median is 0 or 4, by chance, while the mean stays where it is."""
+    rng = np.random.default_rng(3)
+    merged = 4.0 * rng.geometric(0.49, 10_000) - 4.0
+    assert told(rewards=merged) == ("bad", ("failed-run",))
+    risen = 4.0 * rng.geometric(np.linspace(0.49, 0.2, 10_000)) - 4.0
+    assert told(rewards=risen)[0] == "good"

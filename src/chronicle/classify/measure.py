@@ -305,7 +305,7 @@ def confidence_of(t: float, limit: float) -> float:
     return 1.0 - float(np.exp(-abs(t) / limit))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ascent:
     """Levels of an objective in its own unit: of the first and last two blocks and the best one, at a step.
     In the standard ``error`` of a block: ``gained`` is what it rose by at best, ``lost`` what the end lies
@@ -320,6 +320,7 @@ class Ascent:
     swung: float
     trend: float
     error: float
+    levels: Floats  # of all blocks
 
     @property
     def collapsed(self) -> bool:
@@ -341,7 +342,7 @@ class Ascent:
 @np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
 def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
     """The way of an objective, or of a score, turned over if less is better; None for fewer points. A median
-    ignores rare successes, a mean follows a few crashes: the one that rose counts."""
+    ignores rare successes and steps of its values, a mean follows a few crashes: the one that rose counts."""
     known = finite(series)
     steps, v = known.steps.astype(float), direction(series) * known.values
     if len(v) < fewest:
@@ -358,14 +359,16 @@ def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
     # neighbours within a block may be alike: the levels of its quarters tell how much levels differ
     quarters = np.array_split(v, min(4 * count, len(v)))
     means = np.diff([np.mean(part) for part in quarters]) / 2**1.5
-    ways = []
-    if len(v) < OBJECTIVE_POINTS or len(np.unique(v)) > FEW_LEVELS:
+    ways, kinds = list[Ascent](), np.unique(v)
+    spacing = median(np.diff(kinds)) / 2 if len(kinds) > 1 else 0.0  # nearer than that no median is known
+    if len(v) < OBJECTIVE_POINTS or len(kinds) > FEW_LEVELS:
         levels = np.diff([median(part) for part in quarters]) / 2**1.5
-        ways.append(_way(steps, v, median, max(within, min(scale(means), scale(levels))), course))
-    if len(v) >= OBJECTIVE_POINTS and (not ways or series.role is Role.OBJECTIVE):
+        ways.append(_way(steps, v, median, max(within, spacing, min(scale(means), scale(levels))), course))
+    if len(v) >= OBJECTIVE_POINTS and (not ways or spacing > within or series.role is Role.OBJECTIVE):
         ways.append(_way(steps, v, np.mean, max(within, float(np.std(means))), course))
     way = max(ways, key=lambda way: (way.learned, way.gained))
-    return replace(way, **{name: getattr(way, name) * unit for name in ("first", "best", "last", "error")})
+    names = ("first", "best", "last", "error", "levels")
+    return replace(way, **{name: getattr(way, name) * unit for name in names})
 
 
 def _way(steps: Floats, v: Floats, level: Callable[[Floats], Any], error: float, course: float) -> Ascent:
@@ -384,7 +387,7 @@ def _way(steps: Floats, v: Floats, level: Callable[[Floats], Any], error: float,
     counts = (FIRST_VALUES << k for k in range(16) if FIRST_VALUES << k <= size)
     lowest = min(first, *(level(v[:k]) + chance * (size / k) ** 0.5 for k in counts))
     start = np.array_split(steps, len(parts))[at][0]
-    return Ascent(first, best, last, start, (best - lowest) / error, lost, sag / error, course, error)
+    return Ascent(first, best, last, start, (best - lowest) / error, lost, sag / error, course, error, levels)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get

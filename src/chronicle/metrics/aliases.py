@@ -154,7 +154,8 @@ EXPLORING = word_set("eps epsilon ent entropy")  # a bare `r` beside it is what 
 OF_OPENRLHF = word_set("rm ret")  # beside each other: the score of the reward model, and what it came to
 OF_SELF_PLAY = word_set("pool league elo opponents selfplay")
 OF_EPISODES = word_set("ep episode episodes episodic return returns cumulative")
-OF_LENGTHS = word_set("ep len")  # of episodes, by the names of stable-baselines3
+# Of episodes, by the names of stable-baselines3: lengths, and means of rewards.
+OF_LENGTHS, OF_MEANS = word_set("ep len"), word_set("ep rew mean")
 # Words of a reward that is that of the whole task, and no term of one.
 OF_WHOLE_REWARDS = OF_EPISODES | word_set("""
     reward rewards rew rwd ret fitness score mean avg average sum total train training rollout charts env

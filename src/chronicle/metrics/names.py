@@ -75,6 +75,12 @@ def _role_of_numbered(metric: str) -> Role:
     return Role.DATASET_LOSS if parts & aliases.CORPORA else role
 
 
+def is_of_one_episode(metric: str) -> bool:
+    """Whether the name is that of what each episode came to (`episode reward`), and of no mean of several."""
+    words = {*plain(metric).split()}
+    return bool(words & aliases.OF_EPISODES) and not words & aliases.SECOND_CHOICE
+
+
 def names_a_loss(metric: str) -> bool:
     """Whether the name is that of a loss, or of a part of one."""
     return role_of(metric) in (*LOSSES, Role.PART_LOSS)

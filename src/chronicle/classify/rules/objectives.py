@@ -10,7 +10,7 @@ divergence-no-spike (of an objective)
     it loses a third of its gain in the last four values, by a fall twice as far as any other (`last_fall`);
     or, where the objective tells nothing, a score only falls and ends a third below its first value.
     Blind to: a slow collapse in the last eighth of the log.
-    False alarm: a task that is made harder on the way, or the first episodes of a running mean.
+    False alarm: a task that is made harder on the way, or the first episodes of a mean of unknown window.
     Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
 
 spike-slow-recovery (of an objective)
@@ -24,10 +24,10 @@ spike-slow-recovery (of an objective)
 
 failed-run, plateau (of a reward)
     Sees: a reward that never rises.
-    Rule: of 50 values or more, no sixteenth of the log lies four errors above the first level and there is no
-    trend of three errors; if all but a twentieth of the values are above nothing, or the log begins after the
-    run, the reward may be all there is, and it is a plateau; none where every score is that of success, or
-    half of the actions are random to the end while that share comes down. A score that is always 0 fails.
+    Rule: of 50 values or more, 100 if each is of one episode, no sixteenth of the log lies four errors above
+    the first level and there is no trend of three errors; if all but a twentieth are above 0, or the log
+    begins after the run, the reward may be all there is, and it is a plateau; none where all scores are
+    successes, or half of the actions stay random while that share falls. A score that is always 0 fails.
     Blind to: an agent that had learned before its log begins.
     False alarm: a task that needs more training than it got.
     Source: as above.
@@ -79,8 +79,8 @@ from chronicle.classify.measure import FALL_FOR_ALARM_ERRORS, LOST_SHARE, Ascent
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, stands
 from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE, SLOW
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.aliases import OF_LENGTHS, OF_RANDOM_ACTIONS, SECOND_CHOICE, step_gap
-from chronicle.metrics.names import is_extreme, plain
+from chronicle.metrics.aliases import OF_LENGTHS, OF_MEANS, OF_RANDOM_ACTIONS, SECOND_CHOICE, step_gap
+from chronicle.metrics.names import is_extreme, is_of_one_episode, plain
 from chronicle.metrics.roles import SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -89,6 +89,7 @@ DONE_SCORE = 0.99  # of 1
 TREND_IN_DOUBT_ERRORS = 1.0  # the same where the log begins after the run: it may have risen before
 RANDOM_SHARE = 0.5  # of the actions: an agent that does more by chance hardly shows what it learned
 LAST_VALUES = 4  # in which a fall at the end of the log is searched for
+WINDOW_EPISODES = 100  # of Gym and stable-baselines3: fewer tell little of an agent
 TIMES_ANY_OTHER = 2.0  # such a fall is farther than all others by this factor
 
 
@@ -98,6 +99,8 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
     way = ascent(series, measure.FEWEST_POINTS) if series is not None else None
     if series is None or way is None or measure.is_perfect(series, way):
         return
+    if way.collapsed and (full := ascent(since := _of_full_window(attempt, series))) is not None:
+        series, way = since, full
     if way.collapsed:
         checks = [
             *_levels(series, way.first, way.best, way.last),
@@ -112,6 +115,16 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         yield _fallen_score(attempt, fallen[0])
     elif _may_have_failed(view, attempt, series) and not is_done(attempt, series.steps[0]):
         yield _never_rose(attempt, series, way)
+
+
+def _of_full_window(attempt: AttemptView, reward: Series) -> Series:
+    """A mean of the last 100 episodes (stable-baselines3) from where so many have ended: before, a single one
+    may be all that it tells. Any other reward as it is."""
+    for name, lengths in attempt.series.items() if OF_MEANS.issubset(plain(reward.metric).split()) else ():
+        if OF_LENGTHS.issubset(plain(name).split()) and np.array_equal(lengths.steps, reward.steps):
+            full = np.logical_or.accumulate(reward.steps >= WINDOW_EPISODES * lengths.values)
+            return reward.pick(full) if full.any() else reward
+    return reward
 
 
 def _levels(series: Series, first: float, best: float, last: float) -> tuple[Check, ...]:
@@ -170,9 +183,8 @@ def last_fall(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Fin
 
 def slump(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding]:
     """A stretch below the first level, after a higher one and before the end."""
-    known, n = finite(series), measure.BLOCKS
-    parts = np.array_split(direction(series) * known.values, n)
-    steps, levels = np.array_split(known.steps, n), np.array([median(part) for part in parts])
+    known, levels, n = finite(series), way.levels, len(way.levels)
+    steps = np.array_split(known.steps, n)
     low = int(np.argmin(levels))
     least = max(FALL_FOR_ALARM_ERRORS * way.error, measure.LEAST_RISE * abs(way.first))
     best = int(np.argmax(levels[: low + 1]))
@@ -205,10 +217,11 @@ def fell(score: Series, objective: Series) -> bool:
 
 def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
     """Whether a series that does not rise tells that nothing was learned. A score does only if it is nothing
-    throughout; nor do fewer than 50 values that differ, one value above nothing to the end, a single episode,
+    throughout; nor do few values that differ, one value above nothing to the end, a single episode,
     or an attempt that mostly explored, after which a later one learned, or whose evaluations got better."""
     values = finite(series).values
-    same, few = values.min() == values.max(), len(values) < measure.OBJECTIVE_POINTS
+    fewest = WINDOW_EPISODES if is_of_one_episode(series.metric) else measure.OBJECTIVE_POINTS
+    same, few = values.min() == values.max(), len(values) < fewest
     if series.role is not Role.OBJECTIVE and (few or values.any() or direction(series) < 0):
         return False
     if values[0] > 0 or _is_of_one_episode(attempt, series) if same else few:
