@@ -108,6 +108,8 @@ def test_steps_and_values_are_what_the_file_is_named_after_if_it_is_a_known_metr
         ("rewards.csv", "-2.0e+01\n-2.1e+01\n2.0e+01\n", "objective", [-20, -21, 20]),  # of numpy.savetxt
         ("episode_returns.txt", "0,10\n1,12\n2,11\n", "objective", [10, 12, 11]),
         ("test_acc.txt", "0.5\n0.75\n0.8\n", "validation-score", [0.5, 0.75, 0.8]),
+        ("rewards2.csv", "Wall time,Step,Value\n1.6e9,0,10\n1.6e9,1,12\n", "objective", [10, 12]),
+        ("rewards.csv", "Walltime,Step,Value\n1.6e9,0,10\n1.6e9,1,12\n", "objective", [10, 12]),  # by hand
     ],
 )
 def test_the_only_column_of_a_file_named_after_a_score_is_that_score(
@@ -117,6 +119,16 @@ def test_the_only_column_of_a_file_named_after_a_score_is_that_score(
     assert only(written(tmp_path, name, text)) == {Path(name).stem: (role, list(enumerate(values)))}
     with pytest.raises(UnknownFormat, match="holds numbers without names"):
         read(written(tmp_path, "accuracy.txt", "1\n0\n1\n1\n"))
+
+
+def test_the_steps_of_a_file_named_after_a_reward_begin_anew_with_a_further_launch(tmp_path: Path) -> None:
+    """The first of two launches ended at once. Numbers that go to and fro are no steps."""
+    rows = [(9, 650), (0, 865), (1, 1945), (2, 1257), (3, 1132), (4, 405), (5, 595)]
+    text = "".join(f"{step},{reward}.0\n" for step, reward in rows)
+    (log,) = read(written(tmp_path, "reward.csv", text))
+    assert [*zip(log.series["reward"].steps, log.series["reward"].values, strict=True)] == rows
+    with pytest.raises(UnknownFormat, match="holds numbers without names"):
+        read(written(tmp_path, "reward_2.csv", "0,5\n1,4\n0,5\n1,3\n0,2\n"))
 
 
 @pytest.mark.parametrize("separator", [" ", ",", "\t"])

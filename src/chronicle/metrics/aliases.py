@@ -80,7 +80,7 @@ SPELLED = {
     r"(?<![a-z])trn?(?=loss|acc)": "train",
     r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v|p|batch|avg|total|running)"
     r"(?=(loss|acc|err|ppl)(?![a-z]))": r"\1",
-    r"(?<=loss)(?=\d)|(?<=acc)(?=\d)|(?<=ing|ion|val|est) phase\b": "",
+    r"(?:(?<=loss)|(?<=acc)|(?<=reward)|(?<=rewards))(?=\d)|(?<=ing|ion|val|est) phase\b": "",
     r"(?<![a-z])(?:trn?|train)[ _/]ls(?![a-z])": "train loss",
     r"(?<![a-z])(?:vl|va|val|valid|te|ts|test)[ _/]ls(?![a-z])": "validation loss",
     r"(?<![a-z])r(?:\^2|²)(?!\d)": "r2",
@@ -353,7 +353,8 @@ _ON_CONSOLE = (
 )
 CONSOLE_IN_EPOCH_NAMES = tuple(_ON_CONSOLE.split())
 EPOCH_NAMES = ("epoch", "epochs", "ep", "epoch_num", "epoch_idx")  # all but the first may be a setting
-TIME_NAMES = ("timestamp", "_timestamp", "wall_time", "datetime", "date_time", "date", "time", "ts")
+_TIMES = "timestamp _timestamp wall_time walltime datetime date_time date time ts"
+TIME_NAMES = tuple(_TIMES.split())
 # A DataFrame is made by hand and may have a metric of any other name: only plain words are its step.
 FRAME_STEP_NAMES = ("step", "steps", "global_step", "_step", "iteration", "iter", "epoch")
 

@@ -82,9 +82,9 @@ def identify(head: Head) -> bool:
 def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     """Names of the columns of a table without a header, by the name of its file; [] where it tells none. One
     column is the loss, score or reward; before it or another known metric may stand what grows: steps, dates,
-    or epochs and steps (d3rlpy). Only rewards may all be whole. Two columns of rewards are the best and the
-    mean of a population if the first is never less (NEAT-Python). One of a `train_log` is its loss, unless it
-    rises between 0 and 1, as scores do."""
+    or epochs and steps (d3rlpy); steps begin anew with a further launch. Only rewards may all be whole. Two
+    columns of rewards are the best and the mean of a population if the first is never less (NEAT-Python). One
+    of a `train_log` is its loss, unless it rises between 0 and 1, as scores do."""
     width, role = len(rows[0]) if rows else 0, role_of(path.stem)
     named = role in runs_in_table.SCORES or (width > 1 and role is not Role.OTHER)
     metric = loss_of(path) or (path.stem if named else "")
@@ -101,8 +101,8 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     if role is Role.OBJECTIVE and len(counters) == 1 and _are_best_and_mean(counters[0], values):
         return [f"best {path.stem}", f"mean {path.stem}"]
     again = width == 2 and bool(loss_of(path))  # several losses of a step, say of the batches in it
-    moves = ([after - before for before, after in pairwise(c)] for c in counters if _are_whole(c))
-    growing = [all(move > 0 or (again and move == 0) for move in own) for own in moves]
+    growing = [all(b > a or (again and b == a) for a, b in pairwise(c)) for c in counters if _are_whole(c)]
+    growing = [True] if width == 2 and not dated and _begin_anew(counters[0]) else growing
     counted = dated or (all(growing) and len(growing) == len(counters))
     may_be_score = of_log and min(values) >= 0 and max(values) <= 1 and values[0] < values[-1]
     may_be_metric = role is Role.OBJECTIVE or not (_are_whole(values) or may_be_score)
@@ -113,6 +113,12 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     if width == 3 and counters[0][-1] > counters[1][-1]:
         counter_names.reverse()
     return [*counter_names[: width - 1], metric] if known else []
+
+
+def _begin_anew(numbers: Sequence[float]) -> bool:
+    """Whether numbers go up one by one, but for one place at which they begin anew at 0 or 1."""
+    starts = [after for before, after in pairwise(numbers) if after != before + 1]
+    return len(starts) == 1 and starts[0] in (0, 1) and _are_whole(numbers)
 
 
 def _says_log_of_training(name: str) -> bool:
@@ -192,7 +198,7 @@ def read(path: Path) -> list[Attempt]:
         return attempts_of(path, len(listed), columns_of(listed), truncated=truncated)
     rows = _begin(head)
     table = Table(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
-    if sorted(map(column_key, table.names)) == DOWNLOADED:
+    if sorted(column_key(name).replace("walltime", "wall_time") for name in table.names) == DOWNLOADED:
         value = next(name for name in table.names if column_key(name) == "value")
         table.columns[path.stem.partition("-tag-")[2] or path.stem] = table.columns.pop(value)
     if not table.n_rows:

@@ -25,6 +25,8 @@ LINES = {
         "Epoch": 19, "train loss": 0.02, "recall": 0.03,
     },
     "Cost after iteration 1000: 0.195": {"iteration": 1000, "Cost": 0.195},
+    "NCE Loss at epoch 2 and iteration 500 is 0.875": {"epoch": 2, "iteration": 500, "NCE Loss": 0.875},
+    "Loss at epoch 2, iteration 500: 0.875": {"epoch": 2, "iteration": 500, "Loss": 0.875},
     "{'loss': [0.5, 0.25, 0.125, 0.0625], 'val_loss': [0.75, 0.5, 0.25, 0.125]}": {},
     "  Rewards   => Avg: -6.5e-01, Min: -1.5, Max:  2.5": {
         "Rewards Avg": -0.65, "Rewards Min": -1.5, "Rewards Max": 2.5,

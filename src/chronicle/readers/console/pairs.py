@@ -246,18 +246,17 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),  # cuda-convnet
     ("ounter ", r"(?<=\d)\.(?=[A-Z]\w{4,12} \d)", ". "),  # "loss 0.25.Counter 1/10"
     ("logprob: ", r"^logprob: ", "test logprob: "),
-    # "Training average loss at step 100: 1.62"
-    # "eval @ 4000 steps: cost=2.5"
+    # "Training average loss at step 100: 1.62", "eval @ 4000 steps: cost=2.5"
     (" steps", r"(?:@|\bat) (\d{1,15}) (step|iteration|update|episode)s?\b", r", \2 \1"),
     # "Average loss for last 200 batches is 20.6": of which rows a mean is
     ("ast ", r"(?i)\s?\(?\b(?:(?:for|over|of|in|from) )?(?:the )?[lp]ast \d{1,6}"
      r" (?:batch|step|iteration|episode|game|epoch|update|sample|run|trial)(?:e?s)?\b\)?", ""),
     # Deeplearning4j, whose score is the value of the loss
     ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
-    # "Loss at step 100: 1.62", "Cost after 100 iterations: 0.64", "The loss of epoch 3 is 2.5"
+    # "Loss at step 100: 1.62", "Loss at epoch 1 and iteration 5 is 1", "Cost after 100 iterations: 0.64"
     ("e", r"^(?:The )?([A-Za-z][\w@ /.()-]{0,60}) (?:at|after|of|in|for) (?:(step|iter(?:ation)?|epoch) ?"
-     r"(\d{1,15}(?:/\d{1,15})?)|(\d{1,15}) (step|iteration|epoch)s) ?(?:is\b ?:?|[:=]) ?(?=[-+.\dnt])",
-     r"\2\5 \3\4 \1: "),
+     r"(\d{1,15}(?:/\d{1,15})?)(?:(?:,|,? and) (step|iter(?:ation)?|batch) (\d{1,15}))?|(\d{1,15}) "
+     r"(step|iteration|epoch)s) ?(?:is\b ?:?|[:=]) ?(?=[-+.\dnt])", r"\2\7 \3\6 \4 \5 \1: "),
     ("per ", r" per \d{1,6} (?:\w{5,10} )?(?:step|iteration|batch)(?:e?s)\b(?=[:=])", ""),  # of means
     # "1m 5s (- 20m 3s) (5000 5%) 2.85" of PyTorch's tutorials
     ("%) ", r"\[?\b\d{1,5}m \d{1,2}s (?:\(- \d{1,5}m \d{1,2}s\) )?\((\d{1,12}) \d{1,3}%\) (?=\d)",
