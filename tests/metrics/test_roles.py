@@ -314,6 +314,7 @@ def test_the_first_part_is_that_of_those_logged_most() -> None:
 # Names as they stand side by side in tables, with the role that each has there.
 TOGETHER = """
 loss0: loss, loss1: loss, acc0: score, acc1: score
+ce_reward_loss: loss, reward_rate: score, reward_precision: score, reward_f1: score
 ctf_rewards1: objective, loss: part-loss
 reward2: objective, loss: part-loss
 loss: loss, loss_foo: dataset-loss foo, loss_bar: dataset-loss bar

@@ -125,6 +125,7 @@ TOTALS = word_set("""
     multi metrics history curve curves
 """)
 PREFERENCES = word_set("chosen rejected margin margins")  # which is what rewards are made of then
+PREDICTED = word_set("reward precision")  # where a reward has one, a model of an environment predicts it
 OF_PPO = word_set("policy pg surrogate entropy value vf")  # no policy is judged by one of these alone
 # Words of the losses that an agent is trained with; where there are no others, a bare score is its objective.
 OF_AGENTS = OF_PPO | word_set("actor act p pi critic cri v td qf qf1 qf2 q1 q2 alpha bellman")

@@ -191,8 +191,8 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
 
 def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     """A reward is what an agent is trained for: it becomes the objective, and the losses beside it are parts.
-    Where preferences are learned the rewards are read off the loss, and stay scores. A bare score, or an
-    evaluation's reward, is the objective where all losses are an agent's; so is entropy the policy's."""
+    Where preferences are learned, or rewards predicted, these stay scores. A bare score, or an evaluation's
+    reward, is the objective where all losses are an agent's; so is entropy the policy's."""
     # `critic/returns` beside `critic/advantages`: what a value function learns to say, of no episode
     plain_names = set(map(plain, roles))
     of_returns = (name for name in roles if "returns" in plain(name) and name not in given)
@@ -202,7 +202,8 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     rewards = names.whole_rewards(asked_for)
     left = (name for name in (*logged, *asked_for) if name not in rewards)
     roles |= {name: Role.OTHER if name in asked_for else Role.SCORE for name in left}
-    if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):
+    told = ({*name.split()} for name in plain_names)
+    if any(aliases.PREFERENCES & own or own >= aliases.PREDICTED for own in told):
         return dict(roles) | dict.fromkeys(rewards, Role.SCORE)
     losses = _named(roles, *LOSSES, Role.PART_LOSS)
     words = [set(words_of(plain(name))) for name in losses]  # where an expert is imitated, of an opponent too
