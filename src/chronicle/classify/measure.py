@@ -367,8 +367,7 @@ def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
     if len(v) >= OBJECTIVE_POINTS and (not ways or spacing > within or series.role is Role.OBJECTIVE):
         ways.append(_way(steps, v, np.mean, max(within, float(np.std(means))), course))
     way = max(ways, key=lambda way: (way.learned, way.gained))
-    names = ("first", "best", "last", "error", "levels")
-    return replace(way, **{name: getattr(way, name) * unit for name in names})
+    return replace(way, **{n: getattr(way, n) * unit for n in ("first", "best", "last", "error", "levels")})
 
 
 def _way(steps: Floats, v: Floats, level: Callable[[Floats], Any], error: float, course: float) -> Ascent:

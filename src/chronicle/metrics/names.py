@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
 
+import numpy as np
+
 from chronicle.metrics import aliases
-from chronicle.model import Role
+from chronicle.model import Role, Series
 
 _compiled = cache(re.compile)  # when a name first gets to it: all take longer than reading a short log
 _SPELLED = re.compile("|".join(aliases.SPELLED))
@@ -19,6 +21,7 @@ _HUMP = re.compile(
 )
 _WORD = re.compile(r"[^\W_]+")
 _ITS_VALUE, A_LOSS = re.compile(r"\b(loss|objective) values?\b"), re.compile(aliases.A_LOSS)
+WINDOW_EPISODES = 100  # of Gym and stable-baselines3: fewer tell little of an agent
 _LONGEST_NAME = 1000  # characters; the patterns take quadratic time, so longer names are not searched
 _MOST_NAMES = 1 << 17  # names kept in a cache: every metric of a run is looked up several times
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
@@ -79,6 +82,16 @@ def is_of_one_episode(metric: str) -> bool:
     """Whether the name is that of what each episode came to (`episode reward`), and of no mean of several."""
     words = {*plain(metric).split()}
     return bool(words & aliases.OF_EPISODES) and not words & aliases.SECOND_CHOICE
+
+
+def of_full_window(reward: Series, beside: Mapping[str, Series]) -> Series:
+    """A mean of the last 100 episodes (stable-baselines3) from where so many have ended: before, a single one
+    may be all that it tells. Any other reward as it is."""
+    for name, lengths in beside.items() if aliases.OF_MEANS.issubset(plain(reward.metric).split()) else ():
+        if aliases.OF_LENGTHS.issubset(plain(name).split()) and np.array_equal(lengths.steps, reward.steps):
+            full = np.logical_or.accumulate(reward.steps >= WINDOW_EPISODES * lengths.values)
+            return reward.pick(full) if full.any() else reward
+    return reward
 
 
 def names_a_loss(metric: str) -> bool:

@@ -202,8 +202,7 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     rewards = names.whole_rewards(asked_for)
     left = (name for name in (*logged, *asked_for) if name not in rewards)
     roles |= {name: Role.OTHER if name in asked_for else Role.SCORE for name in left}
-    told = ({*name.split()} for name in plain_names)
-    if any(aliases.PREFERENCES & own or own >= aliases.PREDICTED for own in told):
+    if any(aliases.PREFERENCES & (own := {*n.split()}) or own >= aliases.PREDICTED for n in plain_names):
         return dict(roles) | dict.fromkeys(rewards, Role.SCORE)
     losses = _named(roles, *LOSSES, Role.PART_LOSS)
     words = [set(words_of(plain(name))) for name in losses]  # where an expert is imitated, of an opponent too

@@ -79,8 +79,8 @@ from chronicle.classify.measure import FALL_FOR_ALARM_ERRORS, LOST_SHARE, Ascent
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, stands
 from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE, SLOW
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.aliases import OF_LENGTHS, OF_MEANS, OF_RANDOM_ACTIONS, SECOND_CHOICE, step_gap
-from chronicle.metrics.names import is_extreme, is_of_one_episode, plain
+from chronicle.metrics.aliases import OF_LENGTHS, OF_RANDOM_ACTIONS, SECOND_CHOICE, step_gap
+from chronicle.metrics.names import WINDOW_EPISODES, is_extreme, is_of_one_episode, of_full_window, plain
 from chronicle.metrics.roles import SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -89,17 +89,15 @@ DONE_SCORE = 0.99  # of 1
 TREND_IN_DOUBT_ERRORS = 1.0  # the same where the log begins after the run: it may have risen before
 RANDOM_SHARE = 0.5  # of the actions: an agent that does more by chance hardly shows what it learned
 LAST_VALUES = 4  # in which a fall at the end of the log is searched for
-WINDOW_EPISODES = 100  # of Gym and stable-baselines3: fewer tell little of an agent
 TIMES_ANY_OTHER = 2.0  # such a fall is farther than all others by this factor
 
 
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """An objective that lost what it had gained, or never gained anything."""
-    series = attempt.objective
-    way = ascent(series, measure.FEWEST_POINTS) if series is not None else None
+    way = None if (series := attempt.objective) is None else ascent(series, measure.FEWEST_POINTS)
     if series is None or way is None or measure.is_perfect(series, way):
         return
-    if way.collapsed and (full := ascent(since := _of_full_window(attempt, series))) is not None:
+    if way.collapsed and (full := ascent(since := of_full_window(series, attempt.series))) is not None:
         series, way = since, full
     if way.collapsed:
         checks = [
@@ -117,16 +115,6 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         yield _never_rose(attempt, series, way)
 
 
-def _of_full_window(attempt: AttemptView, reward: Series) -> Series:
-    """A mean of the last 100 episodes (stable-baselines3) from where so many have ended: before, a single one
-    may be all that it tells. Any other reward as it is."""
-    for name, lengths in attempt.series.items() if OF_MEANS.issubset(plain(reward.metric).split()) else ():
-        if OF_LENGTHS.issubset(plain(name).split()) and np.array_equal(lengths.steps, reward.steps):
-            full = np.logical_or.accumulate(reward.steps >= WINDOW_EPISODES * lengths.values)
-            return reward.pick(full) if full.any() else reward
-    return reward
-
-
 def _levels(series: Series, first: float, best: float, last: float) -> tuple[Check, ...]:
     """Levels as evidence, in the direction in which they were logged."""
     sign = direction(series)
@@ -134,8 +122,7 @@ def _levels(series: Series, first: float, best: float, last: float) -> tuple[Che
 
 
 def _fallen_score(attempt: AttemptView, score: Series) -> Finding:
-    v = finite(score).values
-    share = abs(v[0] - v[-1]) / max(abs(v[0]), 1e-300)
+    share = abs((v := finite(score).values)[0] - v[-1]) / max(abs(v[0]), 1e-300)
     fall = at_least("fall of the score, to the end", share, "of its first value", LOST_SHARE, "lost_share")
     checks = [fall, *noted(first_level=v[0], best_level=v[0], last_level=v[-1])]
     at = At(attempt, score, score.steps[0], score.steps[0])
@@ -149,7 +136,7 @@ def _never_rose(attempt: AttemptView, series: Series, way: Ascent) -> Finding:
     unseen = measure.begins_late(series.steps, 2 * step_gap(series))
     most = TREND_IN_DOUBT_ERRORS if unseen else measure.TREND_ERRORS
     won = 1 < len(np.unique(v)) <= measure.FEW_LEVELS and float(np.mean(v == v.max())) > measure.RARE_SHARE
-    unsure = began_before or won or float(np.quantile(v, measure.RARE_SHARE)) > 0
+    unsure = began_before or won or np.quantile(v, measure.RARE_SHARE) > 0
     checks = [
         *_levels(series, way.first, way.best, way.last),
         below("best level over the first", way.gained, "errors", measure.RISE_BEYOND_CHANCE_ERRORS),
@@ -184,8 +171,7 @@ def last_fall(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Fin
 def slump(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding]:
     """A stretch below the first level, after a higher one and before the end."""
     known, levels, n = finite(series), way.levels, len(way.levels)
-    steps = np.array_split(known.steps, n)
-    low = int(np.argmin(levels))
+    steps, low = np.array_split(known.steps, n), int(np.argmin(levels))
     least = max(FALL_FOR_ALARM_ERRORS * way.error, measure.LEAST_RISE * abs(way.first))
     best = int(np.argmax(levels[: low + 1]))
     under = np.flatnonzero((levels < way.first - least) & (np.arange(n) > best))
@@ -216,35 +202,33 @@ def fell(score: Series, objective: Series) -> bool:
 
 
 def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
-    """Whether a series that does not rise tells that nothing was learned. A score does only if it is nothing
-    throughout; nor do few values that differ, one value above nothing to the end, a single episode,
-    or an attempt that mostly explored, after which a later one learned, or whose evaluations got better."""
+    """Whether a series that does not rise tells that nothing was learned: no score above 0, no few values
+    that differ, none above 0 to the end or of one episode, no attempt that explored, after which a later one
+    learned, or whose evaluations got better."""
     values = finite(series).values
-    fewest = WINDOW_EPISODES if is_of_one_episode(series.metric) else measure.OBJECTIVE_POINTS
-    same, few = values.min() == values.max(), len(values) < fewest
+    enough = WINDOW_EPISODES if is_of_one_episode(series.metric) else measure.OBJECTIVE_POINTS
+    same, few = values.min() == values.max(), len(values) < enough
     if series.role is not Role.OBJECTIVE and (few or values.any() or direction(series) < 0):
         return False
     if values[0] > 0 or _is_of_one_episode(attempt, series) if same else few:
         return False
     if any(map(_gets_better, attempt.by_role(Role.VALIDATION_SCORE))) or _still_explores(attempt):
         return False
-    later = (a.objective for a in view.attempts[attempt.index + 1 :])
-    return not any(s is not None and measure.improves(s) for s in later)
+    later = filter(None, (a.objective for a in view.attempts[attempt.index + 1 :]))
+    return not any(map(measure.improves, later))
 
 
 def _is_of_one_episode(attempt: AttemptView, reward: Series) -> bool:
     """Whether an episode takes more steps than came since the first of its rewards, so that none ended."""
     named = (s for name, s in attempt.series.items() if OF_LENGTHS.issubset(plain(name).split()))
-    lengths = [values for values in (finite(s).values for s in named) if len(values)]
-    first, last = reward.steps[[0, -1]].tolist()
-    return any(first >= values.max() and values.min() > last - first for values in lengths)
+    at = reward.steps
+    return any(len(v := finite(s).values) and at[0] >= v.max() and v.min() > at[-1] - at[0] for s in named)
 
 
 def _still_explores(attempt: AttemptView) -> bool:
     """Whether the share of random actions came down and is still most of them at the end."""
     named = (s for name, s in attempt.series.items() if OF_RANDOM_ACTIONS & set(plain(name).split()))
-    shares = [v for v in (finite(s).values for s in named) if len(v)]
-    return any(1.0 >= v[0] > v[-1] >= RANDOM_SHARE for v in shares)
+    return any(len(v := finite(s).values) and 1.0 >= v[0] > v[-1] >= RANDOM_SHARE for s in named)
 
 
 def _gets_better(evaluated: Series) -> bool:
