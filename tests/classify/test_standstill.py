@@ -143,7 +143,8 @@ def test_what_an_objective_gained_in_its_first_values_counts(slip: float, collap
 def test_single_episodes_of_an_agent_that_fails_in_nearly_all_are_no_rise() -> None:
     returns = np.full(64, -50.0)
     returns[[12, 15, 16, 33, 34, 44]] = [-48, -47, -47, -44, -49, -46]
-    assert classify({"return": returns}).patterns == ("failed-run",)
+    assert classify({"return": returns}).patterns == ()  # more may yet be learned than 64 episodes show
+    assert classify({"return": np.tile(returns, 2)}).patterns == ("failed-run",)
 
 
 def test_a_good_objective_is_named_so_and_one_that_stands_still_in_a_later_log_is_a_plateau() -> None:
