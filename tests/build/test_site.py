@@ -11,7 +11,15 @@ from types import SimpleNamespace
 import pytest
 from tests.logs import texts_of
 
-from chronicle.build.site import MARKER, check_claim, make_room, missing_pages, put_in_place, stamps
+from chronicle.build.site import (
+    MARKER,
+    check_claim,
+    make_room,
+    missing_pages,
+    put_in_place,
+    stamps,
+    write_bytes,
+)
 from chronicle.errors import SiteError, UsageError
 
 
@@ -115,6 +123,20 @@ def test_what_a_killed_build_left_is_cleared_and_nothing_is_lost(killed: str, tm
     assert not [name for name in texts_of(made) if name.startswith(".git")]
     now = texts_of(out)
     assert now[".git/config"] == now["index.html"] == now["runs/a/index.html"] == "yesterday"
+
+
+def test_what_a_kill_cut_off_is_no_file_of_people(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    out, made = a_site(tmp_path / "site", "old", MARKER), a_site(tmp_path / "next", "new")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        write_bytes(made / "index.html", b"newer")
+    assert len(texts_of(made)) == 3
+    make_room(made, out)
+    assert {name: text for name, text in texts_of(out).items() if name != MARKER} == {
+        "index.html": "old",
+        "runs/a/index.html": "old",
+    }
+    assert texts_of(made) == {"index.html": "new", "runs/a/index.html": "new"}
 
 
 def test_a_link_is_removed_and_never_followed(tmp_path: Path) -> None:

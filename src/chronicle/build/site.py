@@ -48,6 +48,7 @@ class NotInParts(Exception):
     """Single pages of a site cannot be rendered: never (argument true), or not after these changes."""
 
 
+_UNFINISHED = ".chronicle-part"  # ends the name of a file that is being written
 LISTED = "changed.json"  # beside the new site: the pages that the engine has to render
 PART = str(Path(__file__).with_name("part.py"))  # run as a file: importing chronicle would take too long
 _REFUSED = re.compile(r"(?:OSError|PermissionError): \[Errno (\d+)\] ([^:]*)(?:: '(.*?)')?")  # of a traceback
@@ -153,9 +154,9 @@ def write_bytes(file: Path, data: bytes) -> bool:
             return False
     except OSError:
         file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
-    part.write_bytes(data)
-    part.replace(file)
+    unfinished = file.with_name(f".{file.name}{_UNFINISHED}")  # the next build writes over what a kill left
+    unfinished.write_bytes(data)
+    unfinished.replace(file)
     return True
 
 
@@ -419,7 +420,7 @@ def hidden_to(out: Path, old: Path) -> None:
     for entry in os.scandir(old):
         if not entry.name.startswith(".") or entry.name == MARKER:
             continue
-        if os.path.lexists(out / entry.name):
+        if entry.name.endswith(_UNFINISHED) or os.path.lexists(out / entry.name):
             remove(Path(entry.path))
         else:
             shutil.move(entry.path, out / entry.name)
