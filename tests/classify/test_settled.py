@@ -163,6 +163,16 @@ def test_a_mean_of_the_last_rewards_may_settle_as_the_policy_does(window: int) -
     assert classify({"ep_rew_mean": lost[k] / k}).verdict == "bad"
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_that_are_each_a_mean_of_their_own_episodes_are_left_as_they_are(seed: int) -> None:
+    """A policy that learns fast at first and settles, as the mean of all episodes so far would."""
+    k, random = np.arange(1, 101), np.random.default_rng(seed)
+    means = 19.0 - 20.0 / k + 2 / k * random.standard_normal(100)
+    mean = Series("episode_reward_mean", Role.OBJECTIVE, 1000 * k, means, np.full(100, np.nan))
+    assert settled({"m": mean})["m"].values.tolist() == means.tolist()
+    assert classify({"episode_reward_mean": (1000 * k, means)}).verdict == "good"
+
+
 def test_a_reward_that_is_logged_until_the_next_one_is_one_value() -> None:
     told = np.array([9.0, 9.4, 8.8, 8.2, 7.7, 8.3, 8.6, 9.2, 8.9, 9.3])
     assert classify({"episode_reward": np.repeat(told, 50)}).patterns == ()

@@ -267,13 +267,14 @@ def _parts_of_teeth(series: Series, begins: NDArray[np.intp]) -> Series:
 
 def _rewards(series: Series) -> Series:
     """The rewards between rows, if they are those of a mean since the start, which says so by its name."""
-    known = finite(series)
-    if {*MEANS}.isdisjoint(plain(series.metric).split()) or len(known) < _MEAN_SAMPLES:
+    if {*MEANS}.isdisjoint(plain(series.metric).split()) or len(known := finite(series)) < _MEAN_SAMPLES:
         return series
-    between = _between_rows(known)
+    last = (between := _between_rows(known)).values[len(known) // 2 :]
     early, late = (median(moves) for moves in np.array_split(np.abs(np.diff(between.values)), 2))
-    # what was measured differs alike throughout, which it does not where a mean is of the last hundred
-    is_alike = early <= _AS_UNLIKE * late and late <= _AS_UNLIKE * early and not _has_arrived(known.values)
+    # what was measured differs alike throughout, which it does not where a mean is of the last hundred, and
+    # not high and low in turns beyond chance, as differences of rows do that are each a mean of their own
+    is_alike = 0 < max(early, late) <= _AS_UNLIKE * min(early, late) and not _has_arrived(known.values)
+    is_alike = is_alike and np.corrcoef(last[1:], last[:-1])[0, 1] >= -2.0 / len(last) ** 0.5
     return between if is_alike and len(between) == len(series) else series
 
 

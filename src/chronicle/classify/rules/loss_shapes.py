@@ -383,8 +383,6 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
     if count < FEW_ZEROS or len(series) < 2 * MANY_ZEROS or not len(rest) or not (rest > 0).all():
         return None
     at_end = bool(zero[np.argmax(zero) :].all())
-    if not at_end and _is_scattered(zero):
-        return None
     late = norm.values[norm.steps >= series.steps[np.argmax(zero)]] if norm and at_end else np.zeros(0)
     lost, lowest = ~np.isfinite(late), float(rest.min()) / median(rest[:2])
     need = FEW_ZEROS if lost.all() and len(late) >= FEW_ZEROS else MANY_ZEROS
@@ -392,7 +390,7 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
     # a mean of a few errors is zero now and then: zero is one step below its lowest value
     steps = np.diff(np.sort(rest)[: len(rest) // 2 + 1])
     clear = lowest > limits.trifle and rest.min() > 2 * steps.max(initial=0.0)
-    if count < need or (dead < 0.5 and not clear):
+    if count < need or (dead < 0.5 and not clear) or (not at_end and _is_scattered(zero)):
         return None
     norms, apart = (">= 0.5", "< 0.5, or not logged"), (f"> {limits.trifle:g}", f"<= {limits.trifle:g}")
     checks = [
