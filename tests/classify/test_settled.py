@@ -173,6 +173,16 @@ def test_rows_that_are_each_a_mean_of_their_own_episodes_are_left_as_they_are(se
     assert classify({"episode_reward_mean": (1000 * k, means)}).verdict == "good"
 
 
+@pytest.mark.parametrize("n_zeros", [1, 3, 60])
+@pytest.mark.parametrize("name", ["loss", "val_loss"])
+def test_zeros_before_the_first_loss_are_none(n_zeros: int, name: str) -> None:
+    """Of a first row before the training, or until there are samples enough; later ones stay."""
+    falls = 1.0 + 2.5 * np.exp(-np.arange(400) / 70) + 0.05 * np.random.default_rng(0).standard_normal(400)
+    assert classify({name: np.append(np.zeros(n_zeros), falls)}).verdict == "good"
+    falls[200:260] = 0.0
+    assert "nan-inf" in classify({name: np.append(np.zeros(n_zeros), falls)}).patterns
+
+
 def test_a_reward_that_is_logged_until_the_next_one_is_one_value() -> None:
     told = np.array([9.0, 9.4, 8.8, 8.2, 7.7, 8.3, 8.6, 9.2, 8.9, 9.3])
     assert classify({"episode_reward": np.repeat(told, 50)}).patterns == ()

@@ -240,7 +240,7 @@ def settled(series: Mapping[str, Series]) -> dict[str, Series]:
 def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Series:
     if series.role is Role.OBJECTIVE:
         return _rewards(series) if (firsts := first_showings(series.values)) is None else series.pick(firsts)
-    series = _without_test(series)
+    series = _trained(series)
     for begins in _begins(series, epoch, own_steps):
         lengths = np.diff(np.append(begins, len(series)))
         if np.count_nonzero(lengths >= _TOOTH_SAMPLES) >= _FEWEST_TEETH and _is_running_mean(series, begins):
@@ -286,12 +286,13 @@ def _has_arrived(mean: Floats) -> bool:
     return came >= 0.5 * range_ > 0 and abs(last - middle) <= _STILL_SHARE * came
 
 
-def _without_test(series: Series) -> Series:
-    """The series without a last row that alone repeats the step before it: it belongs to a final test."""
-    is_new = series.steps[1:] > series.steps[:-1]
-    if len(is_new) < _TOOTH_SAMPLES or is_new[-1] or not is_new[:-1].all():
-        return series
-    return series.pick(np.arange(len(series) - 1)) if np.isfinite(series.values[-1]) else series
+def _trained(series: Series) -> Series:
+    """The series without the zeros of a loss before there is one, as in a first row before the training, and
+    without a last row that alone repeats the step before it: it belongs to a final test."""
+    values, new, zeros = series.values, np.diff(series.steps) > 0, int(np.sum(series.values == 0.0))
+    begin = zeros if series.role in LOSSES and zeros < len(values) and not values[:zeros].any() else 0
+    tested = len(new) >= _TOOTH_SAMPLES and not new[-1] and new[:-1].all() and np.isfinite(values[-1])
+    return series.pick(np.arange(begin, len(series) - tested)) if begin or tested else series
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # a mean of zero has no inverse

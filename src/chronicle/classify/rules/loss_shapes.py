@@ -30,7 +30,7 @@ nan-inf
     loss that is otherwise far from zero, farther than its values are from each other, or whose gradient norm
     is lost meanwhile (`_hidden_nan`), and that are not scattered over the whole log (`_is_scattered`). It is
     only worrying if at most a twentieth of the values since then are lost, for NaN weights stay NaN; and as
-    few in front of all others are means of nothing yet.
+    few in front of all others, and zeros there, are means of nothing yet.
     Blind to: a filter that repeats the last mean instead (see frozen-metric).
     False alarm: a row that was left blank on purpose.
     Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
