@@ -66,7 +66,7 @@ A_SCORE = (
     r"|recall|^is$|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|return|fitness|ep ret|top ?\d"
     r"|hellaswag|hella|mmlu|scores?|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi"
     r"|mean ?io?u|(^|(?<=cmc )|(?<=val )|(?<=validation )|(?<=eval )|(?<=test ))rank 0+$"  # of persons
-    rf"|{_A_WIN}|(success|solve) ?rate|success$"
+    rf"|{_A_WIN}|(success|solve) ?rate|success$|(^|percent |pct )correct$"
     r"|(?<!neg )(?<!negative )(?<!log )((log ?)?likelihood|elbo))\b"
 )
 
