@@ -199,6 +199,18 @@ def test_a_good_curve_that_a_fault_ended_waits_for_somebody(
     assert judged.patterns == (("near-perfect",) if verdict == "good" else ())
 
 
+def test_a_run_of_which_nothing_is_known_but_the_fault_that_ended_it_waits_for_somebody() -> None:
+    """A reward of twenty steps that only scatters tells nothing; without any, there may be no training."""
+    scatters = 0.3 + 0.1 * np.random.default_rng(0).standard_normal(20)
+    for role, verdict in (Role.OBJECTIVE, "worrying"), (Role.OTHER, "unexpected"):
+        run = _attempt("a", np.arange(20), scatters, metric="reward", role=role)
+        fault = Fault(Place("a"), "told", kind="out-of-memory", at_step=19)
+        judged = classify(stitch([replace(run, sources=("a",), faults=(fault,))]))
+        assert (judged.verdict, judged.patterns) == (verdict, ())
+        assert judged.because.startswith(FAULT.format("out of memory") if verdict == "worrying" else "Cannot")
+        assert classify(stitch([run])).verdict == "unexpected"
+
+
 def test_a_step_up_where_a_setting_changed_was_planned() -> None:
     noise = np.exp(0.01 * np.random.default_rng(3).standard_normal(800))
     t, late = np.arange(800), np.arange(800) >= 400

@@ -46,8 +46,9 @@ def diagnose(view: View) -> Diagnosis:
     live = [f for f in findings if is_live(view, f)]
     verdict = _judge(view, live)
     how = ending.how if (ending := last_ending(view.timeline)) is not None else ""
-    # a good course that a fault ended needs attention, unless the schedule had come to its end
-    if verdict is Verdict.GOOD and how in FAULTS:
+    # a course without trouble that a fault ended needs attention, unless the schedule had come to its end
+    unsure = verdict is Verdict.UNEXPECTED and not live and any(a.loss or a.objective for a in view.attempts)
+    if how in FAULTS and (verdict is Verdict.GOOD or unsure):
         rate = view.attempts[-1].first(Role.LEARNING_RATE, MIN_POINTS)
         done = rate is not None and has_idle_rate(rate, rate.steps[-1], DONE_SHARE)
         verdict = verdict if done else Verdict.WORRYING

@@ -90,8 +90,7 @@ def late_turn(view: View, loss: Series) -> Turn | None:
     if len(y) < FEWEST_POINTS:
         return None
     blocks = (8 << k for k in range(64) if 8 << k <= len(y) // 6)
-    turns = (last_block(view.thresholds, steps, y, block, noise) for block in blocks)
-    return next(filter(None, turns), None)
+    return next(filter(None, (last_block(view.thresholds, steps, y, block, noise) for block in blocks)), None)
 
 
 def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: float) -> Turn | None:
