@@ -34,6 +34,7 @@ BINARY = (
     "comet",
     "parquet",
     "numpy",
+    "pickle",
 )
 _DONE = re.compile(r"#(\d+)\s+DONE\s+cov: (\d+)")
 

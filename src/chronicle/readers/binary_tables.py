@@ -3,10 +3,15 @@
 Parquet holds logged values, wide or long, of one run or several: a null means "not measured in this row", a
 NaN is data. A column counts steps, and one is a known metric. NumPy's files hold one array, named by its file
 (`loss.npy`), or several (`log.npz`), as of stable-baselines3. Python objects in them are never opened.
+
+A pickle of lists, dictionaries, numbers and texts is read as a JSON document of them, arrays and numbers of
+NumPy included: what makes these is ours. One that names any other class or function is not opened.
 """
 
 from __future__ import annotations
 
+import pickle
+import re
 import struct
 import warnings
 import zipfile
@@ -35,7 +40,13 @@ from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import runs_in_table
 from chronicle.readers.columns import columns_of
 from chronicle.readers.csv_tables import names_of
-from chronicle.readers.json_documents import MIN_CELLS, fewest_cells, rows_of_columns
+from chronicle.readers.json_documents import (
+    MIN_CELLS,
+    attempts_in,
+    fewest_cells,
+    holds_training,
+    rows_of_columns,
+)
 from chronicle.readers.step_axis import Column, column_key, counted_by, counts_steps
 from chronicle.readers.text import Head, clean, unpack
 from chronicle.readers.trackers.offline import is_trackio
@@ -387,4 +398,95 @@ def _rows(content: bytes, form: Form) -> NDArray[Any]:
     return table.astype(np.int64 if is_whole else np.float64)
 
 
-BY_NAME = {"numpy": SimpleNamespace(identify=identify_numpy, read=read_numpy, lacks=lacks_numpy)}
+# --- pickles ---
+_MOST_PICKLE_BYTES = 1 << 22  # some 400,000 numbers
+_NUMBER_TYPE = re.compile(r"[biuf][1248]")
+
+
+def identify_pickle(head: Head) -> bool:
+    """Whether a small pickle of plain values holds a training. Raises nothing but OSError."""
+    if head.size > _MOST_PICKLE_BYTES:
+        return False
+    try:
+        return holds_training(_unpickled(head.path), head.path)
+    except BadLog:
+        return False
+
+
+def read_pickle(path: Path) -> list[Attempt]:
+    """As a JSON document of the same values. Raises BadLog where it is cut, damaged or no plain one."""
+    return attempts_in(path, _unpickled(path))
+
+
+def _unpickled(path: Path) -> Any:
+    content = path.read_bytes()
+    try:
+        return _plain(_unpickler(content).load(), [len(content)])
+    except Exception as err:  # bytes that are no pickle may raise anything
+        raise BadLog(
+            str(path), f"is no whole pickle of plain values ({err}). Remedy: fetch it again"
+        ) from err
+
+
+def _unpickler(content: bytes) -> Any:
+    """What reads a pickle. Its classes and functions are made anew for each one, which may change them. The
+    implementation in Python keeps what is numbered in a dictionary: the compiled one reserves memory for any
+    number that a file may name."""
+
+    class Numbers:
+        """An array, or the type of its numbers, as their states tell."""
+
+        def __init__(self, kind: str = "", *_: Any) -> None:
+            self.kind, self.cells = kind, list[Any]()
+
+        def filled(self, content: bytes, dtype: Any, shape: tuple[int, ...]) -> Numbers:
+            self.cells = values_of(dtype, content) if len(shape) == 1 else []
+            return self
+
+        def __setstate__(self, state: tuple[Any, ...]) -> None:
+            if self.kind:  # a type
+                self.kind = f"{state[1]}{self.kind}".replace("|", "")
+            else:
+                self.filled(state[4], state[2], state[1])
+
+    def values_of(dtype: Any, content: bytes) -> list[Any]:
+        if not _NUMBER_TYPE.fullmatch(dtype.kind.lstrip("<>=")):
+            return []
+        values: list[Any] = np.frombuffer(content, dtype.kind).tolist()
+        return values
+
+    known: dict[tuple[str, str], Any]
+    known = {("collections", name): lambda *_: {} for name in ("defaultdict", "OrderedDict")}
+    known |= {("numpy", name): Numbers for name in ("dtype", "ndarray")}
+    known |= {(module, "list"): list for module in ("builtins", "__builtin__")}
+    known["_codecs", "encode"] = lambda text, _: text.encode("latin1")
+    for core in ("numpy.core", "numpy._core"):
+        known[f"{core}.multiarray", "scalar"] = lambda dtype, content: values_of(dtype, content)[0]
+        known[f"{core}.multiarray", "_reconstruct"] = lambda *_: Numbers()
+        known[f"{core}.numeric", "_frombuffer"] = lambda *of_array: Numbers().filled(*of_array[:3])
+
+    class Unpickler(pickle._Unpickler):
+        def find_class(self, module: str, name: str) -> Any:
+            return known[module, name]  # a KeyError ends the reading
+
+    return Unpickler(BytesIO(content))
+
+
+def _plain(value: Any, left: list[int]) -> Any:
+    """A value as JSON has it. Raises ValueError after ``left`` values: each takes a byte, if it is not one of
+    those that are shared to make a small file large."""
+    left[0] -= 1
+    if left[0] < 0:
+        raise ValueError("values are shared too often")
+    if isinstance(value, dict):
+        return {str(key): _plain(inner, left) for key, inner in value.items()}
+    cells = getattr(value, "cells", value)
+    if isinstance(cells, list | tuple):
+        return [_plain(inner, left) for inner in cells]
+    return value if isinstance(value, str | int | float | None) else None
+
+
+BY_NAME = {
+    "numpy": SimpleNamespace(identify=identify_numpy, read=read_numpy, lacks=lacks_numpy),
+    "pickle": SimpleNamespace(identify=identify_pickle, read=read_pickle),
+}

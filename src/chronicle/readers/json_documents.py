@@ -81,10 +81,14 @@ def identify(head: Head) -> bool:
     if any(known(head) for known in (json_lines.identify, is_state)):
         return False
     try:
-        document = _document(head)[0]
-        return next(_tables(document), None) is not None or bool(_named_by_file(document, head.path))
+        return holds_training(_document(head)[0], head.path)
     except (ValueError, RecursionError):
         return False
+
+
+def holds_training(document: Any, path: Path) -> bool:
+    """Whether rows or columns of a training are in a document."""
+    return next(_tables(document), None) is not None or bool(_named_by_file(document, path))
 
 
 def _document(head: Head) -> tuple[Any, bool]:
@@ -108,7 +112,11 @@ def runs(path: Path) -> list[str]:
 def read(path: Path) -> list[Attempt]:
     """An attempt a run. Where several tables are in the document, metrics have the path of theirs in front.
     Raises BadLog where it is no whole JSON document, or holds no number."""
-    document, faults = whole_document(path, _document)
+    return attempts_in(path, *whole_document(path, _document))
+
+
+def attempts_in(path: Path, document: Any, faults: Sequence[Fault] = ()) -> list[Attempt]:
+    """As `read`, of the document that a file holds."""
     tables = list(islice(_tables(document), MAX_TABLES))
     rows = _rows(tables) or _named_by_file(document, path)
     logged = {f"{table.path}/{name}".lstrip("/") for table in tables for name in table.rows[0]}
