@@ -108,7 +108,7 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     may_be_metric = role is Role.OBJECTIVE or not (_are_whole(values) or may_be_score)
     known = may_be_metric and (width == 1 or (counted and len(cells) >= width))
     counter_names = ["datetime"] if dated else ["epoch", "step"][-width + 1 :]
-    if width == 2 and Head.of(path).lines[0].lower().startswith("epoch"):
+    if width == 2 and "".join(Head.of(path).lines[:1]).lower().startswith("epoch"):
         counter_names = ["epoch"]
     if width == 3 and counters[0][-1] > counters[1][-1]:
         counter_names.reverse()
