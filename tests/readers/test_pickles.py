@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import pickletools
+import resource
 from collections import OrderedDict, defaultdict
 from pathlib import Path
 from typing import Any
@@ -130,8 +131,11 @@ def test_any_memory_that_a_file_asks_for_is_not_taken(tmp_path: Path) -> None:
     file = tmp_path / "loss.pkl"
     file.write_bytes(b"\x80\x04]r\xff\xff\xff\xff0N.")  # numbers a value 4294967295
     assert not identify_pickle(Head.of(file))
-    file.write_bytes(b"\x80\x05\x96" + (1 << 62).to_bytes(8, "little") + b".")  # four exabytes
-    assert not identify_pickle(Head.of(file))
+    for size in (1 << 34, 1 << 62):  # of an array of bytes
+        file.write_bytes(b"\x80\x05\x96" + size.to_bytes(8, "little") + b".")
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        assert not identify_pickle(Head.of(file))
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 
 def test_a_pickle_is_whole_or_not_read(tmp_path: Path) -> None:

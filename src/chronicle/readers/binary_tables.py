@@ -429,9 +429,23 @@ def _unpickled(path: Path) -> Any:
 
 
 def _unpickler(content: bytes) -> Any:
-    """What reads a pickle. Its classes and functions are made anew for each one, which may change them. The
-    implementation in Python keeps what is numbered in a dictionary: the compiled one reserves memory for any
-    number that a file may name."""
+    """What reads a pickle. The implementation in Python keeps what is numbered in a dictionary: the compiled
+    one reserves memory for any number that a file may name, as both do for arrays of bytes."""
+    known = _stand_ins()
+
+    def find_class(_: Any, module: str, name: str) -> Any:
+        return known[module, name]  # a KeyError ends the reading
+
+    def load_bytes(of: Any) -> None:
+        of.append(of.read(int.from_bytes(of.read(8), "little")))
+
+    dispatch = {**pickle._Unpickler.dispatch, pickle.BYTEARRAY8[0]: load_bytes}
+    own: Any = type("_", (pickle._Unpickler,), {"find_class": find_class, "dispatch": dispatch})
+    return own(BytesIO(content))
+
+
+def _stand_ins() -> dict[tuple[str, str], Any]:
+    """All that a pickle may name, as classes and functions of our own: new ones, for it may change them."""
 
     class Numbers:
         """An array, or the type of its numbers, as their states tell."""
@@ -450,10 +464,8 @@ def _unpickler(content: bytes) -> Any:
                 self.filled(state[4], state[2], state[1])
 
     def values_of(dtype: Any, content: bytes) -> list[Any]:
-        if not _NUMBER_TYPE.fullmatch(dtype.kind.lstrip("<>=")):
-            return []
-        values: list[Any] = np.frombuffer(content, dtype.kind).tolist()
-        return values
+        is_number = _NUMBER_TYPE.fullmatch(dtype.kind.lstrip("<>="))
+        return [*np.frombuffer(content, dtype.kind).tolist()] if is_number else []
 
     known: dict[tuple[str, str], Any]
     known = {("collections", name): lambda *_: {} for name in ("defaultdict", "OrderedDict")}
@@ -464,12 +476,7 @@ def _unpickler(content: bytes) -> Any:
         known[f"{core}.multiarray", "scalar"] = lambda dtype, content: values_of(dtype, content)[0]
         known[f"{core}.multiarray", "_reconstruct"] = lambda *_: Numbers()
         known[f"{core}.numeric", "_frombuffer"] = lambda *of_array: Numbers().filled(*of_array[:3])
-
-    class Unpickler(pickle._Unpickler):
-        def find_class(self, module: str, name: str) -> Any:
-            return known[module, name]  # a KeyError ends the reading
-
-    return Unpickler(BytesIO(content))
+    return known
 
 
 def _plain(value: Any, left: list[int]) -> Any:
@@ -486,7 +493,5 @@ def _plain(value: Any, left: list[int]) -> Any:
     return value if isinstance(value, str | int | float | None) else None
 
 
-BY_NAME = {
-    "numpy": SimpleNamespace(identify=identify_numpy, read=read_numpy, lacks=lacks_numpy),
-    "pickle": SimpleNamespace(identify=identify_pickle, read=read_pickle),
-}
+_OF_NUMPY = SimpleNamespace(identify=identify_numpy, read=read_numpy, lacks=lacks_numpy)
+BY_NAME = {"numpy": _OF_NUMPY, "pickle": SimpleNamespace(identify=identify_pickle, read=read_pickle)}
