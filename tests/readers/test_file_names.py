@@ -211,6 +211,17 @@ def test_columns_without_a_name_of_a_metric(text: str, series: dict[str, str], t
     assert {name: role for name, (role, _) in only(written(tmp_path, "loss.csv", text)).items()} == series
 
 
+@pytest.mark.parametrize("name", ["train_log.txt", "metrics.csv"])
+@pytest.mark.parametrize("mark", [", ", ",", "\t"])
+def test_each_row_may_name_its_own_numbers(mark: str, name: str, tmp_path: Path) -> None:
+    """As `print("Step", n, "Loss", loss, sep=", ")` does: the first row is no header."""
+    rows = [mark.join(["Step", str(n), "Loss", f"{20 - n}.25", "PSNR", f"{n}.5"]) for n in range(12)]
+    (attempt,) = read(written(tmp_path, name, "\n".join(rows) + "\n"))
+    assert (attempt.axis, [*attempt.series]) == ("step", ["Loss", "PSNR"])
+    assert attempt.series["Loss"].steps.tolist() == [*range(12)]
+    assert attempt.series["Loss"].values.tolist() == [20.25 - n for n in range(12)]
+
+
 def test_numbers_between_blanks_are_padded_as_one_likes(tmp_path: Path) -> None:
     text = "  0      0 4.5\n  1 100000 2.25\n\n  2 200000   x\n  3 300000 10.5\n  4 40"
     (attempt,) = read(written(tmp_path, "rewards.txt", text))

@@ -68,6 +68,9 @@ def identify(head: Head) -> bool:
         return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:
         return is_metric(head.path, header[0], [cell for row in body for cell in row])
+    names = header[::2] if all(numeric[1::2]) and not any(numeric[::2]) else []
+    if any(row[::2] == names for row in body):  # `Step, 1, Loss, 0.5`: each row names its own numbers
+        return False
     counts = any(map(counts_steps, header))
     apart = [column_key(name) in _NAMES_AND_DATES for name in header]
     if not counts and not (any(apart) and any(map(names_a_loss, header))):

@@ -37,6 +37,8 @@ LINES = {
     "step=7, pmove=0.5, energy=-1.40625+0.0013j": {"step": 7, "pmove": 0.5, "energy": -1.40625},
     "epoch 7 energy: -2.5e-01-1.5E-04j, variance 0.5": {"epoch": 7, "energy": -0.25, "variance": 0.5},
     "Loss | avg: 2.5, last: 2.25": {"Loss avg": 2.5, "last": 2.25},
+    "Total reward in global step 33: 1.375": {"step": 33, "Total reward": 1.375},
+    "Mean return of episode 7: -12.5": {"episode": 7, "Mean return": -12.5},
     "Loss after 100 steps: 0.70625": {"step": 100, "Loss": 0.70625},
     "Training loss (for one batch) at step 200: 0.875": {"step": 200, "Training loss (for one batch)": 0.875},
     "Epoch: 1/20... Step: 10... Loss: 3.25... Val Loss: 3.5": {
@@ -88,11 +90,19 @@ LINES = {
     "lr, 0.0005": {"lr": 0.0005},
     "Train loss, 1.5e-3": {"Train loss": 0.0015},
     "chair, 989": {},
+    "Step, 3, Loss, 0.125, PSNR, 9.5,": {"Step": 3, "Loss": 0.125, "PSNR": 9.5},
+    "3 chairs, 989, tables, 12": {},
     "*** Eval: E 3 B 50 loss rc:0.25 rf:0.125 t:0.375  lr": {
         "epoch": 3, "batch": 50, "loss rc": 0.25, "rf": 0.125, "t": 0.375,
     },
     "epoch: 3, dataset: CVC-300, dice: 0.86": {"epoch": 3, "CVC-300/dice": 0.86},
     "sofa --> mAP : 0.75": {"sofa/mAP": 0.75},
+    "              ORG: precision:  93.50%; recall:  97.75%; FB1:  95.50  1841": {
+        "ORG/precision": 93.5, "ORG/recall": 97.75, "ORG/FB1": 95.5,
+    },
+    "accuracy:  98.75%; precision:  93.50%; recall:  95.25%; FB1:  94.50": {
+        "accuracy": 98.75, "precision": 93.5, "recall": 95.25, "FB1": 94.5,
+    },
     "Eval Epoch num 8 | val loss 0.5": {"Eval Epoch": 8, "val loss": 0.5},
     "Epoch 1 | Train MSE+L1: 62.5 | loss 1e+3": {"Epoch": 1, "Train MSE+L1": 62.5, "loss": 1000},
     "step   911 | loss: 4.988997 | lr 5.9697e-04 | dt: 405.63ms | tok/sec: 1292520.48": {

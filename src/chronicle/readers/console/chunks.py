@@ -158,8 +158,10 @@ def _chunk(data: bytes, first: int, n_cut: int, *, is_last: bool = False) -> Chu
 
 SAMPLE_BYTES, PIECE_BYTES, N_PIECES = 1 << 20, 1 << 16, 4
 _DATA = re.compile(r"\.(jsonl?|ndjson|[ct]sv)", re.IGNORECASE)  # have readers of their own, even if damaged
-# "Reward: 2.5", "'loss': 2.5", as no table and no JSON has it
-_NAMED_NUMBER = re.compile(r"[A-Za-z)\]'][:=] ?[-+\[(]?\d")
+# "Reward: 2.5", "'loss': 2.5", "Step, 1, Loss, 2.5", as no table and no JSON has it
+_NAMED_NUMBER = re.compile(
+    r"[A-Za-z)\]'][:=] ?[-+\[(]?\d|^[A-Za-z][^,\t]*[,\t] ?[-.\d]+[,\t] ?[A-Za-z][^,\t]*[,\t] ?[-.\d]"
+)
 
 _NUMBERS = tuple(map(re.compile, (rb"nan\b(?<!\w...)", rb"inf\b(?<!\w...)", rb"\d[\d.,]*(?:[eE][-+]?\d+)?")))
 _SIGNS_AND_BLANKS = b"-+ \t\r\v\f"

@@ -131,7 +131,7 @@ def best_beside_loss(names: tuple[str, ...]) -> bool:
 
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
-_FLOAT = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf"
+_FLOAT = r"(?:[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf)"
 
 _CELL = re.compile(
     r"(?P<p>\d{1,9}/\d{1,9})|(?P<g>[\d.]{1,9}[MG])|(?P<d>\d{4}-\d\d-\d\d)|(?P<t>\d\d:\d\d:\d\d(?:\.\d+)?)"
@@ -209,8 +209,7 @@ def _of_levanter(match: re.Match[str]) -> str:
 
 _STATISTIC = re.compile(r"(?i)\b(avg|average|mean|median|min|max|std)(?= ?[:=])")
 _OF_LOSSES = re.compile(r"\b[A-Za-z]\w{0,20}(?==[-\d.])")
-
-
+_NAME_AND_NUMBER = rf"([A-Za-z][\w ./()-]{{0,40}})[,\t](?= ?{_FLOAT}(?:[,\t]|$))"
 _COUNT = r"(\d{1,9}(?:/\d{1,9})?)(?=[\s:,|\])])"
 # A text that such a line holds, a pattern, and what replaces its first match.
 # fmt: off
@@ -221,13 +220,11 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # ESPnet: the first and the last batch that a line is a mean of
     ("epoch:train:", r"\b(\d+)epoch:train:\d+-(\d+)batch:", r"epoch \1 batch \2 "),
     ("epoch results:", r"\b(\d+)epoch results: \[train\].*?(?=\[valid\])", r"epoch \1 "),
-    # darknet
     (" avg loss, ", rf"^\s*(\d+): ({_FLOAT}), ({_FLOAT}) avg(?: loss)?, ({_FLOAT}) rate, ",
-     r"iteration \1 loss = \2, avg loss = \3, rate = \4, time = "),
+     r"iteration \1 loss = \2, avg loss = \3, rate = \4, time = "),  # darknet
     # Caffe: the outputs of the net beside the smoothed loss
     ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
-    # fastText, which counts in tenths of a per cent
-    ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),
+    ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),  # fastText
     # DARTS and what was made of it: batch, loss, and two accuracies
     ("e", rf"^(train|valid|test) (\d{{3,9}}) ([\d.]+e[-+]\d+) ({_FLOAT}) ({_FLOAT})$",
      r"\1 loss = \3, \1 top1 = \4, \1 top5 = \5"),
@@ -251,12 +248,12 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # "Average loss for last 200 batches is 20.6": of which rows a mean is
     ("ast ", r"(?i)\s?\(?\b(?:(?:for|over|of|in|from) )?(?:the )?[lp]ast \d{1,6}"
      r" (?:batch|step|iteration|episode|game|epoch|update|sample|run|trial)(?:e?s)?\b\)?", ""),
-    # Deeplearning4j, whose score is the value of the loss
-    ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
+    ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),  # DL4J
     # "Loss at step 100: 1.62", "Loss at epoch 1 and iteration 5 is 1", "Cost after 100 iterations: 0.64"
-    ("e", r"^(?:The )?([A-Za-z][\w@ /.()-]{0,60}) (?:at|after|of|in|for) (?:(step|iter(?:ation)?|epoch) ?"
-     r"(\d{1,15}(?:/\d{1,15})?)(?:(?:,|,? and) (step|iter(?:ation)?|batch) (\d{1,15}))?|(\d{1,15}) "
-     r"(step|iteration|epoch)s) ?(?:is\b ?:?|[:=]) ?(?=[-+.\dnt])", r"\2\7 \3\6 \4 \5 \1: "),
+    ("e", r"^(?:The )?([A-Za-z][\w@ /.()-]{0,60}) (?:at|after|of|in|for) (?:(?:(?:global|time|train(?:ing)?)"
+     r"[ _]?)?(step|iter(?:ation)?|epoch|episode) ?(\d{1,15}(?:/\d{1,15})?)(?:(?:,|,? and) "
+     r"(step|iter(?:ation)?|batch) (\d{1,15}))?|(\d{1,15}) (step|iteration|epoch)s) ?(?:is\b ?:?|[:=]) ?"
+     r"(?=[-+.\dnt])", r"\2\7 \3\6 \4 \5 \1: "),
     ("per ", r" per \d{1,6} (?:\w{5,10} )?(?:step|iteration|batch)(?:e?s)\b(?=[:=])", ""),  # of means
     # "1m 5s (- 20m 3s) (5000 5%) 2.85" of PyTorch's tutorials
     ("%) ", r"\[?\b\d{1,5}m \d{1,2}s (?:\(- \d{1,5}m \d{1,2}s\) )?\((\d{1,12}) \d{1,3}%\) (?=\d)",
@@ -295,7 +292,10 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("/", r"(?i)(?<!val )(?<!test )\b(loss|acc(?:uracy)?)([:= ]{1,3})(\d+\.\d+)\s?/\s?(\d+\.\d+)(?![\d/.])",
      r"train_\1\2\3 val_\1\2\4"),
     (" loss rc:", r"\bE (\d{1,9}) B (\d{1,12}) (?=loss rc:)", r"epoch \1 batch \2 "),  # pixelNeRF
-    (", ", rf"(?i)^((?:\w+[_ ])?(?:lr|loss|acc|epoch|step)), (?={NUMBER}$)", r"\1: "),  # "lr, 0.001"
+    # "lr, 0.001", and "Step, 100, Loss, 0.5": names and numbers in turn
+    (",", rf"^(?:(?:{_NAME_AND_NUMBER} ?{_FLOAT}(?:, ?|$)){{2,99}}"
+     rf"|(?i:(?:\w+[_ ])?(?:lr|loss|acc|epoch|step), {_FLOAT}))$",
+     lambda match: re.sub(_NAME_AND_NUMBER, r"\1:", match[0])),
     ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),  # Flax's language models
     # Optuna, without the best trial so far
     (" and parameters: {", r"\bfinished with value: (\S+) and parameters: (\{[^}]*\}).*", r"value: \1, \2"),
@@ -306,6 +306,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # "epoch: 3, dataset: CVC-300, dice: 0.86" of PraNet: a metric of a test set
     ("dataset: ", r"\bdataset: ([A-Za-z][\w-]{0,40})[,|;]? +(?=[A-Za-z]\w{0,20}: [\d.])", r"\1/"),
     ("--> ", r"^(\w+) -{1,3}> (?=\w+ ?: ?[\d.])", r"\1/"),  # "sofa --> mAP : 0.7": one class
+    ("FB1:", r"^\s*(\S+): +(precision:.*?)(recall:.*?)(?=FB1:)", r"\1/\2\1/\3\1/"),  # the same, of conlleval
     (" num", r"(?i)\b(epoch|step|iter(?:ation)?) num(?:ber)?(?=[ :=]{1,3}\d)", r"\1"),
     # Tacotron 2
     ("Grad Norm ", rf"\bTrain loss (\d+) ({_FLOAT}) Grad Norm ", r"iteration \1 Train loss = \2 Grad Norm "),
