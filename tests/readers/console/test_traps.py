@@ -354,6 +354,20 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(1, 4.5), (2, 3.5), (1, 4.25), (2, 3.25)]},
         "epoch",
     ),
+    "a bar in the loop of another trainer, which tells its epochs in lines of its own": (
+        "keras-console",
+        "".join(
+            f"Epoch [{epoch}/9],  Loss: {9 - epoch}.5, Train_Acc: 0.25\n"
+            f"7/7 [=====] - 3s 12ms/step - aux_loss: {epoch}.25\n"
+            for epoch in range(1, 9)
+        ),
+        {
+            "Loss": [(epoch, 9.5 - epoch) for epoch in range(1, 9)],
+            "Train_Acc": [(epoch, 0.25) for epoch in range(1, 9)],
+            "aux_loss": [(epoch, epoch + 0.25) for epoch in range(1, 9)],
+        },
+        "epoch",
+    ),
     "a learning rate among the words": (
         "mlx",
         "Iter 10: Train loss 2.5, Learning Rate 1.000e-05, It/sec 0.5, Tokens/sec 201.5, Peak mem 14.9 GB\n",

@@ -220,8 +220,9 @@ def _read_keras(path: Path) -> list[Attempt]:
     """Keras: ``Epoch 1/10``, then a bar that ends ``1875/1875 [====] - 5s 2ms/step - loss: 0.4``, or the
     single line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``. The last full bar of an epoch tells its
     values, unless it has an ETA, another number of batches or fewer metrics (an evaluation). ``Epoch 1/1``
-    that comes again is the next epoch of a loop that fits one at a time, until a model is made again."""
-    log = Log(path, "keras-console", epoch=0, last=None)  # the last full bar: line, values, total
+    that comes again is the next epoch of a loop that fits one at a time, until a model is made again.
+    Where no such line stands, the bar is another trainer's, which tells its epochs in lines of its own."""
+    log = Log(path, "keras-console", epoch=None, last=None)  # the last full bar: line, values, total
     log.axis, own = "epoch", log.state
     for line in log.lines(_KERAS_LINE):
         last = own["last"]
@@ -229,15 +230,18 @@ def _read_keras(path: Path) -> list[Attempt]:
         if begun or line.text.startswith("Total"):
             if last:
                 log.add(last[0], own["epoch"], last[1])
-            own["epoch"] = 0 if begun is None else own["epoch"] + 1 if begun[2] == "1" else int(begun[1])
+            before = own["epoch"] or 0
+            own["epoch"] = 0 if begun is None else before + 1 if begun[2] == "1" else int(begun[1])
             own["last"] = None
         elif (bar := _KERAS_BAR.search(line.text)) and bar["n"] == bar["total"] and not line.unfinished:
             values = numbers(_KERAS_PAIR.findall(bar["rest"]))
             of_epoch = last is None or (last[2] == bar["total"] and last[1].keys() <= values.keys())
             if values and of_epoch and not bar["rest"].startswith("- ETA"):
                 own["last"] = line, values, bar["total"]
+    if own["epoch"] is None and plan_of(Head.of(path)).is_log:
+        return generic.read(path)
     if last := own["last"]:
-        log.add(last[0], own["epoch"], last[1])
+        log.add(last[0], own["epoch"] or 0, last[1])
     return [log.attempt()]
 
 
