@@ -181,6 +181,8 @@ LAST = [",Fold,Epoch,Loss", *(f"{k},{k},200,0.3{k}" for k in range(9))]
 IN_FOLDS = ["fold,epoch,loss", *(f"{k // 5},{k % 5},{3 - k % 5 / 4}" for k in range(20))]
 OF_SWEEP = ["name,_step,epoch,width,val_loss"]
 OF_SWEEP += [f"{w}-sweep-{k},{90 - k * 37 % 50},{9 - k % 3},{2**k},0.{k}" for k, w in enumerate(WORDS * 2)]
+OF_IMAGES = ["image id,epoch,mse"]  # each after as many epochs as the one before, or others
+OF_IMAGES += [f"{WORDS[k % 4]}{k},{(100, 500, 300, 200)[k // 3 % 4]},0.{k * 7 % 10}5" for k in range(24)]
 NO_COURSE = "configurations or items ({}), no steps"
 
 
@@ -209,6 +211,7 @@ NO_COURSE = "configurations or items ({}), no steps"
         (LAST, "item", NO_COURSE.format("Fold"), Role.OTHER),
         (IN_FOLDS, "epoch", None, Role.LOSS),
         (OF_SWEEP, "item", NO_COURSE.format("name"), Role.OTHER),
+        (OF_IMAGES, "item", NO_COURSE.format("image id"), Role.OTHER),
     ],
     ids=[
         "sweep",
@@ -233,6 +236,7 @@ NO_COURSE = "configurations or items ({}), no steps"
         "last epochs of folds",
         "courses of folds",
         "runs of a sweep",
+        "results at equal epochs",
     ],
 )
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])

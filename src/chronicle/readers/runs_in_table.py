@@ -99,10 +99,10 @@ def _course_or_items(read: Callable[..., Attempt], columns: Columns, n_rows: int
     Where steps without an order, or all the same, seem to count the rows, only numbers of items say so."""
     names = [_OF_RUNS] if _OF_RUNS in columns else grid_columns(columns, n_rows)
     attempt = read()
-    steps = max(attempt.series.values(), key=len).steps
+    forward = np.diff(max(attempt.series.values(), key=len).steps)
     if not names and attempt.axis == "row":
         names = item_columns(columns, n_rows)
-    elif not names and (4 * np.count_nonzero(steps[1:] < steps[:-1]) > n_rows or not np.ptp(steps)):
+    elif not names and (4 * np.count_nonzero(forward < 0) > (n := np.count_nonzero(forward)) or not n):
         names = [name for name in item_columns(columns, n_rows) if _ITEM.fullmatch(plain(name))]
     if not names:
         return attempt
