@@ -359,6 +359,17 @@ def test_a_loss_that_falls_below_its_last_printed_digit_is_not_frozen(digits: in
     assert "frozen-metric" in classify({"loss": stale}).patterns
 
 
+@pytest.mark.parametrize(("stairs", "frozen"), [((7, 6, 5, 4), False), ((7,), True), ((7, 6, 8, 4), True)])
+def test_a_loss_whose_residuals_are_rounded_goes_down_a_staircase(
+    stairs: tuple[int, ...], frozen: bool
+) -> None:
+    """A sum of squares of 32 bits that converged is a square of whole multiples of what they can tell."""
+    falls = 5000 * np.exp(-np.arange(400) / 12)
+    waits = [np.full(100 + 60 * k, 1.4e-8 * n**2) for k, n in enumerate(stairs)]
+    loss = np.r_[np.maximum(falls, 1e-6), *waits]
+    assert ("frozen-metric" in classify({"loss": loss}).patterns) == frozen
+
+
 @pytest.mark.parametrize(("level", "frozen"), [(0.11, False), (2.11, True)])
 def test_two_decimals_of_a_small_loss_freeze_nothing(level: float, frozen: bool) -> None:
     loss = np.r_[2 * level, 1.2 * level, np.full(60, level)].round(2)

@@ -39,9 +39,9 @@ frozen-metric
     Sees: a loss that repeats one value.
     Rule: 32 values in a row that are equal in single precision, eight times more than before, or a whole log
     from 8 on. A loss that came to its lowest value, or came to any and left it, by steps of its last printed
-    digit changes below its precision, and so does one there of which half that digit is a move that counts
-    (0.11). An error rate at 0 or 1 can go no further; a loss that is always zero beside others is switched
-    off.
+    digit changes below its precision, as does one that only goes down from there, stair by stair, and one of
+    which half that digit is a move that counts (0.11). An error rate at 0 or 1 can go no further; a loss that
+    is always zero beside others is switched off.
     Blind to: metrics that freeze with noise on top.
     False alarm: none known beyond constants that are logged on purpose.
     Source: MLPerf logs with a dead metric; Hugging Face's filter repeats the last mean when the loss is NaN.
@@ -161,20 +161,21 @@ class Shape:
     @cached_property
     def at_rest(self) -> bool:
         """Whether every other loss stands still too and most was learned, as in a converged optimizer, or the
-        loss came to its lowest value by steps of its last printed decimal, or to any and left it so."""
+        loss goes down a staircase from here on, or came to its lowest value by steps of its last printed
+        decimal, or to any and left it so."""
         losses = self.attempt.by_role(Role.LOSS, Role.PART_LOSS, Role.VALIDATION_LOSS)
         since = [s.values[s.steps >= self.step(self.event.onset)] for s in losses if s is not self.series]
         still = bool(since) and all(len(v) > 1 and bool((v == v[0]).all()) for v in since)
-        if still and 0.0 <= self.end_share <= self.limits.first_level:
-            return True
         values, onset = self.series.values, self.event.onset
-        near = values[max(onset - LEVEL_SAMPLES, 0) : onset + 1]
-        moved = values[onset:][values[onset:] != values[onset]][:1]  # what comes behind the equal values
-        moves = near
-        if values[-1] != np.fmin.reduce(values):  # then it only counts how it came to them and left them
-            moves = np.r_[near[-2:], moved] if len(moved) else moved
+        near, later = values[max(onset - LEVEL_SAMPLES, 0) : onset + 1], values[onset:]
+        moved = later[later != later[0]]
+        n_stairs = np.count_nonzero(moved[1:] != moved[:-1])
+        descends = bool((later[1:] <= later[:-1]).all()) and 0 < 2 * n_stairs < len(moved)
+        if descends or (still and 0.0 <= self.end_share <= self.limits.first_level):
+            return True
+        moves = near if values[-1] == np.fmin.reduce(values) else np.r_[near[-2:], moved[:1]]  # in and out
         enough = len(near) > LEVEL_SAMPLES and len(moves) > 2
-        return enough and bool((np.abs(np.diff(moves)) < 1.5 * last_decimal(np.r_[near, moved])).all())
+        return enough and bool((np.abs(np.diff(moves)) < 1.5 * last_decimal(np.r_[near, moved[:1]])).all())
 
     @cached_property
     def is_step(self) -> bool:
