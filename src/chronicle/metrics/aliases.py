@@ -39,7 +39,8 @@ AN_ERROR = (
     r"|error rate|b?ce|deviance|exploitability"
     r"|(root )?(mean )?(abs|absolute|sq|squared?)( percentage| logarithmic)? error"
     rf"|{_OF_BOOSTING})"
-    rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (alpha|delta|q|variance power))?( {_OF})*$"
+    rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (l[12]|dice))?"  # `CE+Dice`: what is added to it
+    rf"( (alpha|delta|q|variance power))?( {_OF})*$"
     rf"|^({_OF} )*l( (?!r$)[a-z]+){{0,2}}$|^learn$"
 )
 # What an optimisation makes small, and may be named by what it costs; but not what the computation costs.
@@ -61,7 +62,7 @@ _OTHER_KL = r"approx|old|update|coeff?\w*|beta|target|penalty|rewards?|early|max
 FROM_REFERENCE = rf"^(?!.*\b({_OTHER_KL})\b).*\bkl\b"
 A_SCORE = (
     r"\b(b?acc|accuracy|accurancy|accuracies|bleu|chrf|rouge\w*|meteor|cider|wer|cer|eer"
-    r"|f1(?! (ppl|perplexity))|f\d? ?scores?|auc|auroc"  # not of the first factor of a word
+    r"|fb?1(?! (ppl|perplexity))|f\d? ?(scores?|measure)|auc|auroc"  # not of the first factor of a word
     r"|au ?prc?|m?ap ?\d*|ari|nmi|mbo|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision"
     r"|recall|^is$|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|return|fitness|ep ret|top ?\d"
     r"|hellaswag|hella|mmlu|scores?|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi"
