@@ -245,18 +245,20 @@ def test_a_rise_where_the_weight_of_a_part_is_switched_on_was_planned(climbs: fl
     assert why == {None if climbs else "kl_weight was switched on"}
 
 
+@pytest.mark.parametrize("names", [("ce", "kl"), ("diff_loss", "id_loss")])
 @pytest.mark.parametrize(
     ("rest", "rising", "verdict"), [(0.0, 1.0, "good"), (0.0, 3.0, "bad"), (2.0, 1.0, "bad")]
 )
 def test_a_loss_that_rises_by_more_than_any_of_its_parts_is_weighed_anew(
-    rest: float, rising: float, verdict: str
+    rest: float, rising: float, verdict: str, names: tuple[str, str]
 ) -> None:
     """But not if a part rises as well, nor if most of the loss is no logged part, which may have risen."""
     t, noise = np.arange(1200) / 1200, np.exp(0.05 * np.random.default_rng(8).standard_normal(1200))
     up = np.clip((t - 0.4) / 0.2, 0, 1)
     ce, kl = 0.2 * (1 + 9 * t) ** -0.3 * noise, 3 / (1 + t)
     loss = ce * rising**up + 0.005 * kl if rising > 1 else ce + (0.005 + 0.1 * up) * kl + rest * (1 + up)
-    judged = classify({"loss": loss, "ce": ce * rising**up, "kl": kl, "accuracy": 0.5 + 0.4 * t})
+    parts = dict(zip(names, (ce * rising**up, kl), strict=True))
+    judged = classify({"loss": loss, **parts, "accuracy": 0.5 + 0.4 * t})
     why = "no logged part of the loss rose with it, so their weights changed"
     rises = {f.evidence.get("explained_by") for f in judged.findings if f.pattern.startswith("divergence")}
     assert (judged.verdict, rises) == (verdict, {None if verdict == "bad" else why})

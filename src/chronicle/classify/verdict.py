@@ -268,8 +268,8 @@ def weighed_anew(attempt: AttemptView, finding: Finding) -> bool:
     loss = attempt.loss
     if loss is None or finding.metric != loss.metric or finding.pattern not in RISES:
         return False
-    parts = [s for s in attempt.by_role(Role.PART_LOSS) if np.array_equal(s.steps, loss.steps)]
-    before = loss.steps < finding.start_step
+    logged, before = attempt.by_role(Role.PART_LOSS, Role.DATASET_LOSS), loss.steps < finding.start_step
+    parts = [s for s in logged if np.array_equal(s.steps, loss.steps)]
     are_positive = all((s.values >= 0).all() for s in (loss, *parts))
     if len(parts) < 2 or before.sum() < LEVEL_SAMPLES or not are_positive:
         return False
