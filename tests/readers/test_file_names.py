@@ -222,6 +222,25 @@ def test_each_row_may_name_its_own_numbers(mark: str, name: str, tmp_path: Path)
     assert attempt.series["Loss"].values.tolist() == [20.25 - n for n in range(12)]
 
 
+@pytest.mark.parametrize("mark", [" ", ",", ", "])
+def test_each_row_without_a_name_may_be_the_course_of_a_loss(mark: str, tmp_path: Path) -> None:
+    curves = [[4.5 / (1 + n * rate) for n in range(40)] for rate in (1, 2)]
+    text = "".join(mark.join(map(str, curve)) + "\n" for curve in curves)
+    attempts = read(written(tmp_path, "train_loss.txt", text))
+    assert [attempt.series["train_loss"].values.tolist() for attempt in attempts] == curves
+    assert [attempt.facts["run"] for attempt in attempts] == ["1", "2"]
+    *_, cut = read(written(tmp_path, "train_loss.txt", text[:-3]))
+    assert (cut.series["train_loss"].values.tolist(), cut.truncated) == (curves[1][:-1], True)
+
+
+def test_a_single_row_in_a_file_of_another_name_is_no_course(tmp_path: Path) -> None:
+    row = ",".join(str(1 / (1 + n)) for n in range(40)) + "\n"
+    (attempt,) = read(written(tmp_path, "val_loss.csv", row))
+    assert len(attempt.series["val_loss"]) == 40
+    with pytest.raises(UnknownFormat):
+        read(written(tmp_path, "weights.csv", row))
+
+
 def test_numbers_between_blanks_are_padded_as_one_likes(tmp_path: Path) -> None:
     text = "  0      0 4.5\n  1 100000 2.25\n\n  2 200000   x\n  3 300000 10.5\n  4 40"
     (attempt,) = read(written(tmp_path, "rewards.txt", text))

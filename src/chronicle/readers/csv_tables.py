@@ -58,7 +58,7 @@ def identify(head: Head) -> bool:
     is forgiven only where a name counts steps or the file is named after a loss."""
     if head.is_of_words:
         return False
-    if _holds_lists(head):
+    if _holds_lists(head) or _holds_curves(head):
         return True
     header, *body = _begin(head) or [[]]
     numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
@@ -196,9 +196,8 @@ def lacks(path: Path) -> str:
 
 def read(path: Path) -> list[Attempt]:
     """All attempts of the file, several for a table of several runs. Raises BadLog without a number."""
-    if _holds_lists(head := Head.of(path)):
-        listed, truncated = _rows_of_lists(head)
-        return attempts_of(path, len(listed), columns_of(listed), truncated=truncated)
+    if listed := _listed(head := Head.of(path)):
+        return attempts_of(path, len(listed[0]), columns_of(listed[0]), truncated=listed[1])
     rows = _begin(head)
     table = Table(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
     if sorted(column_key(name).replace("walltime", "wall_time") for name in table.names) == DOWNLOADED:
@@ -234,8 +233,8 @@ def _of_episodes(columns: dict[str, Column], n_rows: int, begun: Any) -> dict[st
 def runs(path: Path) -> list[str]:
     """The runs of a table of several (the fact "run"); [] for any other. Raises BadLog for a bad header."""
     head = Head.of(path)
-    if _holds_lists(head):
-        return [*dict.fromkeys(row["run"] for row in _rows_of_lists(head)[0] if "run" in row)]
+    if listed := _listed(head):
+        return [*dict.fromkeys(row["run"] for row in listed[0] if "run" in row)]
     names, *rows = _begin(head) or [[]]
     named = {*map(column_key, names)} & {*runs_in_table.RUN_NAMES}
     several = named or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
@@ -253,6 +252,7 @@ def _may_change_settings(head: Head, names: Sequence[str], rows: Sequence[Sequen
 
 
 # --- tables whose cells are lists ---
+_LONGEST_ROW, _AROUND = 1 << 20, ", \t\n"  # of a file of curves, in characters; around its numbers
 # A header, and the first row up to some numbers of its first list.
 _WITH_LISTS = re.compile(
     r"""([^\r\n]{1,1000})\r?\n([^\r\n"'\[\]]{0,1000})["']?\[\s?(?:[-+.\deEnaif]+,? +){2}"""
@@ -292,6 +292,37 @@ def _rows_of_lists(head: Head) -> tuple[list[Row], bool]:
         columns = ([(name, value) for value in values] for name, values in of_row.items())
         listed += [run | dict(filter(None, cells)) for cells in zip_longest(*columns)]
     return listed, bool(lists) and not lists[-1]
+
+
+@lru_cache(maxsize=1)
+def _holds_curves(head: Head) -> bool:
+    """Whether each row of a file named after a loss is the course of one, without a name, as `numpy.savetxt`
+    writes lists: the first has many more numbers than the file has rows of as many bytes."""
+    if not (loss_of(head.path) and head.is_text):
+        return False
+    with head.opened() as file:
+        first = file.readline(_LONGEST_ROW)
+    values = _list_in(f"[{first.strip(_AROUND)}]")
+    return bool(values) and len(values) >= 8 * max(head.size // len(first), 2) and not _are_whole(values)
+
+
+def _rows_of_curves(head: Head) -> tuple[list[Row], bool]:
+    """The same of a file of curves; of a row without a line end, the last number may be cut as well."""
+    with head.opened() as file:
+        lines = [line for line in file if line.strip()]
+    if is_cut := not lines[-1].endswith("\n"):
+        lines[-1] = re.sub(r"[^\s,]*$", "", lines[-1])
+    curves, name = [_list_in(f"[{line.strip(_AROUND)}]") for line in lines], loss_of(head.path)
+    runs = [{"run": str(n)} if len(curves) > 1 else {} for n in range(1, len(curves) + 1)]
+    rows = [run | {name: value} for run, curve in zip(runs, curves, strict=True) for value in curve]
+    return rows, is_cut
+
+
+def _listed(head: Head) -> tuple[list[Row], bool] | None:
+    """What a table of lists or of curves holds; None for any other."""
+    if _holds_lists(head):
+        return _rows_of_lists(head)
+    return _rows_of_curves(head) if _holds_curves(head) else None
 
 
 def _list_in(cell: str) -> list[float]:
