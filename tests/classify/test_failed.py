@@ -45,6 +45,13 @@ def test_a_flat_loss_has_failed_also_where_epochs_are_counted_from_one(n: int, f
     assert "failed-run" in shown_by(first_step, loss=chance(n))
 
 
+@pytest.mark.parametrize(("epoch", "has_failed"), [(0, True), (1, True), (10, False), (51, False)])
+def test_a_flat_loss_has_failed_only_where_its_epochs_begin_early(epoch: int, has_failed: bool) -> None:
+    """Steps count the batches of a launch that went on from the checkpoint of an epoch."""
+    epochs = epoch + np.arange(40) // 2
+    assert ("failed-run" in shown_by(loss=chance(40), epoch=epochs.astype(float))) is has_failed
+
+
 def test_what_is_learned_while_no_score_moves_is_nothing() -> None:
     """The outputs find their scale in the first epoch, and the AUC stays at one half."""
     loss, auc = chance(40), 0.5 + 3e-4 * np.random.default_rng(1).random(40)

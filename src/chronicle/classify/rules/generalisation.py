@@ -63,8 +63,7 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     limits, held_out = view.thresholds, [*map(each_step_once, attempt.by_role(Role.VALIDATION_LOSS))]
     scores = attempt.by_role(Role.VALIDATION_SCORE)
-    whole = [s for s in held_out if measures(s) == measures(loss)]
-    for validation in whole or held_out:
+    for validation in [s for s in held_out if measures(s) == measures(loss)] or held_out:
         steps, y = positive(validation)
         if validation.metric == loss.metric or len(y) < 3:
             continue

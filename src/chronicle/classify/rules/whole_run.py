@@ -6,8 +6,8 @@ failed-run (a loss that was never learned)
     improves, no learning law explains the curve better than a constant, and batches differ by 3 % at most,
     since who knows nothing loses as much on every batch (`_never_learned`); or, with a score, the loss is
     that of guessing, and does not fall below it while a score rises; and no attempt twice as long learned
-    later (`cut_short`), nor is it said to go on from a checkpoint. What was learned and lost again at one
-    step counts as well (`forgot`).
+    later (`cut_short`), nor does it go on from a checkpoint or a late epoch. What was learned and lost again
+    at one step counts as well (`forgot`).
     Blind to: a run that learned a little and then stopped, which is a plateau.
     False alarm: fine-tuning in large batches that starts at its floor.
     Source: AlgoPerf logs of runs that never left the first level.
@@ -113,9 +113,10 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     guesses = len(scores) > 0 and len(y) >= MIN_POINTS and is_guessing(y[2:])
     risen = (measure.rises_by(direction(s) * finite(s).values) >= STEADY_ERRORS for s in scores)
     guesses &= not (guesses and falls_below_guessing(y[2:]) and any(risen))
-    from_start = len(y) >= FEWEST_POINTS and not attempt.attempt.facts.get("resumed")
-    known = guesses or (from_start and noise <= limits.knowing)
-    if not known or begins_late(steps, step_gap(loss)):
+    is_whole = len(y) >= FEWEST_POINTS and not attempt.attempt.facts.get("resumed")
+    epochs = [np.unique(s.values) for s in attempt.by_role(Role.EPOCH)]
+    late = any(begins_late(e, max(np.ptp(e[:2]), 1)) for e in epochs)  # also where steps count the launch
+    if late or not (guesses or (is_whole and noise <= limits.knowing)) or begins_late(steps, step_gap(loss)):
         return
     gain = learned(y[2:] if scores else y)  # before any score moves, the scale of the outputs is learned
     least = max(limits.learned, CHANCE_FALL_SCALES * noise if guesses else 0.0)
