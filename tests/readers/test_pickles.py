@@ -88,8 +88,8 @@ def test_nothing_in_a_pickle_runs(tmp_path: Path, protocol: int) -> None:
         read(file)
     assert not (tmp_path / "ran").exists()
     assert str(err.value) == (
-        f"{file}: files like .pkl are not read. Remedy: what is no plain list of numbers may run any code, "
-        "so load it where it was made, and write its history by json.dump"
+        f"{file}: is a pickle, and holds objects, which may run any code, or no plain lists that are named "
+        "after metrics. Remedy: load it where it was made, and write its history by json.dump"
     )
 
 

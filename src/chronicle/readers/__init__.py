@@ -46,8 +46,6 @@ _UNKNOWN = (
 # What is no text and no log, by its ending, and how it becomes one.
 _EXPORTS = {
     ".xlsx .xls .ods": "save the sheet as CSV",
-    ".pkl .pickle": "what is no plain list of numbers may run any code, so load it where it was made, and "
-    "write its history by json.dump",
     ".pt .pth .ckpt .joblib": "it may run any code, so load it where it was made, and write its history by "
     "json.dump",
     ".mat .h5 .hdf5": "write its history as CSV with the program that made it",

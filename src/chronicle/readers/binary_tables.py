@@ -37,16 +37,10 @@ from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import names_a_loss, plain, role_of
 from chronicle.model import Attempt, Fault, Place, Role
-from chronicle.readers import runs_in_table
+from chronicle.readers import json_documents, runs_in_table
 from chronicle.readers.columns import columns_of
 from chronicle.readers.csv_tables import names_of
-from chronicle.readers.json_documents import (
-    MIN_CELLS,
-    attempts_in,
-    fewest_cells,
-    holds_training,
-    rows_of_columns,
-)
+from chronicle.readers.json_documents import MIN_CELLS, fewest_cells, rows_of_columns
 from chronicle.readers.step_axis import Column, column_key, counted_by, counts_steps
 from chronicle.readers.text import Head, clean, unpack
 from chronicle.readers.trackers.offline import is_trackio
@@ -400,22 +394,30 @@ def _rows(content: bytes, form: Form) -> NDArray[Any]:
 
 # --- pickles ---
 _MOST_PICKLE_BYTES = 1 << 22  # some 400,000 numbers
+_NO_PLAIN = (
+    "is a pickle, and holds objects, which may run any code, or no plain lists that are named after metrics"
+)
+_NO_PLAIN += ". Remedy: load it where it was made, and write its history by json.dump"
 _NUMBER_TYPE = re.compile(r"[biuf][1248]")
 
 
 def identify_pickle(head: Head) -> bool:
     """Whether a small pickle of plain values holds a training. Raises nothing but OSError."""
-    if head.size > _MOST_PICKLE_BYTES:
-        return False
-    try:
-        return holds_training(_unpickled(head.path), head.path)
-    except BadLog:
-        return False
+    with suppress(BadLog):
+        small = head.size <= _MOST_PICKLE_BYTES
+        return small and json_documents.holds_training(_unpickled(head.path), head.path)
+    return False
+
+
+def lacks_pickle(path: Path) -> str:
+    """What a pickle lacks to be read; "" for any other file."""
+    start = Head.of(path).start[:2]
+    return _NO_PLAIN if start[:1] == b"\x80" and start[1:] in (b"\2", b"\3", b"\4", b"\5") else ""
 
 
 def read_pickle(path: Path) -> list[Attempt]:
     """As a JSON document of the same values. Raises BadLog where it is cut, damaged or no plain one."""
-    return attempts_in(path, _unpickled(path))
+    return json_documents.attempts_in(path, _unpickled(path))
 
 
 def _unpickled(path: Path) -> Any:
@@ -494,4 +496,5 @@ def _plain(value: Any, left: list[int]) -> Any:
 
 
 _OF_NUMPY = SimpleNamespace(identify=identify_numpy, read=read_numpy, lacks=lacks_numpy)
-BY_NAME = {"numpy": _OF_NUMPY, "pickle": SimpleNamespace(identify=identify_pickle, read=read_pickle)}
+_PICKLES = SimpleNamespace(identify=identify_pickle, read=read_pickle, lacks=lacks_pickle)
+BY_NAME = {"numpy": _OF_NUMPY, "pickle": _PICKLES}

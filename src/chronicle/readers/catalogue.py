@@ -70,7 +70,9 @@ READERS = cast(
         OnDemand("trackers.offline", "catboost", (), -1, _KEPT, ("catboost_training.json",), starts=b"{"),
         OnDemand("binary_tables", "parquet", hooks=("runs",), starts=PARQUET_STARTS),
         OnDemand("binary_tables", "numpy", hooks=("lacks",), starts=(b"\x93NUMPY", b"PK\3\4")),
-        OnDemand("binary_tables", "pickle", starts=tuple(b"\x80" + bytes([n]) for n in range(2, 6))),
+        OnDemand(
+            "binary_tables", "pickle", hooks=("lacks",), starts=(b"\x80\2", b"\x80\3", b"\x80\4", b"\x80\5")
+        ),
         _NOTEBOOK,
         *FORMATS,
         OnDemand("console.machine", "machine-log", FALLBACK=2),
