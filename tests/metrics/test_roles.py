@@ -42,7 +42,7 @@ NAMES = {
         val_ce, val_pinball, test_error, val_err, val_cost, validation loss (avg), Validate Loss, Vali Loss,
         test/MultiClassOneVsAll, test/PairLogit, valid_0's multi_error, eval-gamma-deviance,
         test/Quantile:alpha=0.5, evaluating loss, testing_loss,
-        Validation Phase Loss, Val MSE+L1, 验证损失, Validierungsverlust""",
+        Validation Phase Loss, Val MSE+L1, client_0_test_mae, 验证损失, Validierungsverlust""",
     Role.GRAD_NORM: "grad_norm, grad-norm, grad norm, gnorm, norm, train/grad_norm, hidden_gradient_norm",
     Role.LEARNING_RATE: """lr, learning_rate, train/learning_rate, lr/pg0, lr-AdamW, current_lr, metadata.lr,
         learning_rates, lrs, linear-schedule/pg1""",

@@ -26,7 +26,7 @@ A_LOSS = (
     r"|objective|bpb|bpc|bpd|bits per (byte|character|dim))\b"
 )
 # What a training is judged by where it logs no loss: the whole name says that it is an error.
-_OF = r"(train|training|trn|learn|val|valid|validation|eval|test|dev|mean|avg|average|scaled|metrics|s|\d+)"
+_OF = r"(train(ing)?|trn|learn|val(id(ation)?)?|eval|test|dev|mean|avg|average|scaled|metrics|client|s|\d+)"
 # Losses of CatBoost, LightGBM and XGBoost, and those among them that are other things without a phase.
 _OF_BOOSTING = (
     r"multi ?class( one vs all)?|query ?(rmse|soft ?max)|multi ?rmse|rmse ?with uncertainty|msle|smape|mphe"
