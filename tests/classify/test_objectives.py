@@ -159,6 +159,16 @@ def test_a_score_that_only_falls_says_that_a_short_training_lost_what_it_had() -
     assert classify({"mean_reward": reward, "accuracy": accuracy[::-1]}).patterns == ()
 
 
+def test_a_score_that_falls_over_rows_that_nothing_counts_says_nothing_of_a_reward() -> None:
+    """Games of one agent: what a part of the task was worth in each may stand in any order."""
+    steps, times = np.arange(400), np.full(400, np.nan)
+    columns = {"reward": 30 + 8 * NOISE[0], "gold_score": 5 - 4 * T + NOISE[1]}
+    series = assign({name: Series(name, Role.OTHER, steps, v, times) for name, v in columns.items()})
+    for axis, pattern in ("row", "plateau"), ("epoch", "divergence-no-spike"):
+        table = Attempt("a", (), series, facts={"format": "csv"}, axis=axis)
+        assert classify(stitch([table])).patterns == (pattern,)
+
+
 def test_the_mean_of_all_episodes_so_far_does_not_speak_for_them() -> None:
     score = np.r_[3.0, np.tile([0.0, 0.0, 1.0, 0.0, 0.0], 6)]
     so_far = np.cumsum(score) / np.arange(1, len(score) + 1)

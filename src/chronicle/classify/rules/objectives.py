@@ -109,7 +109,7 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
     elif at_end := [*filter(stands, (*last_fall(attempt, series, way), *slump(attempt, series, way)))]:
         yield at_end[0]
-    elif not way.learned and (fallen := [s for s in attempt.by_role(*SCORES) if fell(s, series)]):
+    elif not way.learned and (fallen := [s for s in attempt.by_role(*SCORES) if fell(attempt, s, series)]):
         yield _fallen_score(attempt, fallen[0])
     elif _may_have_failed(view, attempt, series) and not is_done(attempt, series.steps[0]):
         yield _never_rose(attempt, series, way)
@@ -191,14 +191,13 @@ def slump(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding
     yield finding(SLOW, at, checks, 0.4, 0.7, (NO_SPIKE, "it had not come back"))
 
 
-def fell(score: Series, objective: Series) -> bool:
-    """Whether a score of 16 values or more only got worse, and is neither a mean of the objective so far,
-    whose first values come from the first episodes alone, nor its sum, which falls while that is a cost."""
+def fell(attempt: AttemptView, score: Series, objective: Series) -> bool:
+    """Whether a score of 16 values or more, in rows that follow each other, only got worse, and is no mean of
+    the objective so far, whose first values are those of few episodes, nor its sum where that is a cost."""
     words, own = ({*plain(s.metric).split()} - SECOND_CHOICE for s in (score, objective))
-    values = direction(score) * finite(score).values
-    if words == own or goes_along(score, replace(objective, values=np.cumsum(objective.values))):
-        return False
-    return len(values) >= measure.FEWEST_POINTS and measure.rises(-values)
+    known, so_far = finite(score), replace(objective, values=np.cumsum(objective.values))
+    is_own = attempt.in_time and words != own and not goes_along(score, so_far)
+    return is_own and len(known) >= measure.FEWEST_POINTS and measure.rises(-direction(score) * known.values)
 
 
 def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
