@@ -173,6 +173,13 @@ def test_rows_that_are_each_a_mean_of_their_own_episodes_are_left_as_they_are(se
     assert classify({"episode_reward_mean": (1000 * k, means)}).verdict == "good"
 
 
+def test_a_mean_reward_of_several_rows_at_each_step_is_left_as_it_is() -> None:
+    """Agents of a group that tell their means at the same steps, so that few rows lie between others."""
+    means, steps = np.random.default_rng(0).standard_normal(400), np.arange(400) // 10
+    told = Series("mean reward", Role.OBJECTIVE, steps, means, np.full(400, np.nan))
+    assert settled({"m": told})["m"].values.tolist() == told.values.tolist()
+
+
 @pytest.mark.parametrize("n_zeros", [1, 3, 60])
 @pytest.mark.parametrize("name", ["loss", "val_loss"])
 def test_zeros_before_the_first_loss_are_none(n_zeros: int, name: str) -> None:

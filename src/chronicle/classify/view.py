@@ -274,8 +274,9 @@ def _rewards(series: Series) -> Series:
     # what was measured differs alike throughout, which it does not where a mean is of the last hundred, and
     # not high and low in turns beyond chance, as differences of rows do that are each a mean of their own
     is_alike = 0 < max(early, late) <= _AS_UNLIKE * min(early, late) and not _has_arrived(known.values)
-    is_alike = is_alike and np.corrcoef(last[1:], last[:-1])[0, 1] >= -2.0 / len(last) ** 0.5
-    return between if is_alike and len(between) == len(series) else series
+    if not is_alike or len(between) < len(series):
+        return series
+    return between if np.corrcoef(last[1:], last[:-1])[0, 1] >= -2.0 / len(last) ** 0.5 else series
 
 
 def _has_arrived(mean: Floats) -> bool:
