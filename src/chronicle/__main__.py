@@ -53,9 +53,12 @@ def main() -> None:
     try:
         _run()
     except (_Ended, RuntimeError) as err:
-        if not isinstance(end := _unwrapped(err), _Ended):
+        signalled = _unwrapped(err)
+        if isinstance(signalled, KeyboardInterrupt):
+            sys.exit(130)
+        if not isinstance(signalled, _Ended):
             raise
-        os.kill(os.getpid(), end.args[0])  # with the default action, which `_end` has restored
+        os.kill(os.getpid(), signalled.args[0])  # with the default action, which `_end` has restored
     finally:
         for number in handled:
             signal.signal(number, signal.SIG_DFL)
@@ -77,10 +80,6 @@ def _run() -> None:
         complain(usage_message(err))
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        sys.exit(130)
-    except RuntimeError as err:
-        if not isinstance(_unwrapped(err), KeyboardInterrupt):
-            raise
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output, such as `head`, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
