@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from tests.readers.gold import EXAMPLES
 
+import chronicle
 from chronicle.errors import LogError
 from chronicle.readers import read, runs_below
 from chronicle.readers.binary_tables import identify_pickle
@@ -68,6 +69,15 @@ def test_a_list_has_its_name_from_the_file(tmp_path: Path) -> None:
     assert [*columns(saved(tmp_path / "train_loss.txt", LOSS, 2))] == ["train_loss"]
     (run,) = runs_below(tmp_path)
     assert run.run_id == tmp_path.name
+
+
+def test_several_runs_are_told_apart(tmp_path: Path) -> None:
+    other = {**HISTORY, "loss": [2 * value for value in LOSS]}
+    file = saved(tmp_path / "history.pkl", {"adam": HISTORY, "sgd": other})
+    assert [run.only for run in runs_below(file)] == ["adam", "sgd"]
+    adam, sgd = chronicle.runs(file)
+    np.testing.assert_array_equal(adam.timeline().series["loss"].values, LOSS)
+    np.testing.assert_array_equal(sgd.timeline().series["loss"].values, other["loss"])
 
 
 class Runs:

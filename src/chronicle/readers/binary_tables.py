@@ -3,7 +3,6 @@
 Parquet holds logged values, wide or long, of one run or several: a null means "not measured in this row", a
 NaN is data. A column counts steps, and one is a known metric. NumPy's files hold one array, named by its file
 (`loss.npy`), or several (`log.npz`), as of stable-baselines3. Python objects in them are never opened.
-
 A pickle of lists, dictionaries, numbers and texts is read as a JSON document of them, arrays and numbers of
 NumPy included: what makes these is ours. One that names any other class or function is not opened.
 """
@@ -398,7 +397,6 @@ _NO_PLAIN = (
     "is a pickle, and holds objects, which may run any code, or no plain lists that are named after metrics"
 )
 _NO_PLAIN += ". Remedy: load it where it was made, and write its history by json.dump"
-_NUMBER_TYPE = re.compile(r"[biuf][1248]")
 
 
 def identify_pickle(head: Head) -> bool:
@@ -411,8 +409,12 @@ def identify_pickle(head: Head) -> bool:
 
 def lacks_pickle(path: Path) -> str:
     """What a pickle lacks to be read; "" for any other file."""
-    start = Head.of(path).start[:2]
-    return _NO_PLAIN if start[:1] == b"\x80" and start[1:] in (b"\2", b"\3", b"\4", b"\5") else ""
+    return _NO_PLAIN if b"\x80\2" <= Head.of(path).start[:2] <= b"\x80\5" else ""
+
+
+def runs_of_pickle(path: Path) -> list[str]:
+    """As the `runs` of a JSON document of the same values. Raises BadLog as `read_pickle`."""
+    return json_documents.runs_in(path, _unpickled(path))
 
 
 def read_pickle(path: Path) -> list[Attempt]:
@@ -466,14 +468,13 @@ def _stand_ins() -> dict[tuple[str, str], Any]:
                 self.filled(state[4], state[2], state[1])
 
     def values_of(dtype: Any, content: bytes) -> list[Any]:
-        is_number = _NUMBER_TYPE.fullmatch(dtype.kind.lstrip("<>="))
+        is_number = re.fullmatch("[<>=]?[biuf][1248]", dtype.kind)
         return [*np.frombuffer(content, dtype.kind).tolist()] if is_number else []
 
-    known: dict[tuple[str, str], Any]
-    known = {("collections", name): lambda *_: {} for name in ("defaultdict", "OrderedDict")}
+    known: dict[tuple[str, str], Any] = {("_codecs", "encode"): lambda text, _: text.encode("latin1")}
+    known |= {("collections", name): lambda *_: {} for name in ("defaultdict", "OrderedDict")}
     known |= {("numpy", name): Numbers for name in ("dtype", "ndarray")}
     known |= {(module, "list"): list for module in ("builtins", "__builtin__")}
-    known["_codecs", "encode"] = lambda text, _: text.encode("latin1")
     for core in ("numpy.core", "numpy._core"):
         known[f"{core}.multiarray", "scalar"] = lambda dtype, content: values_of(dtype, content)[0]
         known[f"{core}.multiarray", "_reconstruct"] = lambda *_: Numbers()
@@ -482,8 +483,7 @@ def _stand_ins() -> dict[tuple[str, str], Any]:
 
 
 def _plain(value: Any, left: list[int]) -> Any:
-    """A value as JSON has it. Raises ValueError after ``left`` values: each takes a byte, if it is not one of
-    those that are shared to make a small file large."""
+    """A value as JSON has it. Raises ValueError after ``left`` values: more are made of shared ones."""
     left[0] -= 1
     if left[0] < 0:
         raise ValueError("values are shared too often")
@@ -495,6 +495,6 @@ def _plain(value: Any, left: list[int]) -> Any:
     return value if isinstance(value, str | int | float | None) else None
 
 
-_OF_NUMPY = SimpleNamespace(identify=identify_numpy, read=read_numpy, lacks=lacks_numpy)
-_PICKLES = SimpleNamespace(identify=identify_pickle, read=read_pickle, lacks=lacks_pickle)
-BY_NAME = {"numpy": _OF_NUMPY, "pickle": _PICKLES}
+_PICKLE = {"identify": identify_pickle, "read": read_pickle, "lacks": lacks_pickle, "runs": runs_of_pickle}
+_NUMPY = {"identify": identify_numpy, "read": read_numpy, "lacks": lacks_numpy}
+BY_NAME = {"numpy": SimpleNamespace(**_NUMPY), "pickle": SimpleNamespace(**_PICKLE)}

@@ -105,7 +105,12 @@ def _document(head: Head) -> tuple[Any, bool]:
 
 def runs(path: Path) -> list[str]:
     """The runs that a column names, as the fact "run" of their attempts. Raises BadLog as `read`."""
-    tables = list(islice(_tables(whole_document(path, _document)[0]), MAX_TABLES))
+    return runs_in(path, whole_document(path, _document)[0])
+
+
+def runs_in(path: Path, document: Any) -> list[str]:
+    """As `runs`, of the document that a file holds."""
+    tables = list(islice(_tables(document), MAX_TABLES))
     return [run for run in runs_of(path, columns_of(_rows(tables))) if run]
 
 
