@@ -261,3 +261,8 @@ def test_a_last_row_at_the_step_of_the_one_before_it_is_that_of_a_test(last: int
     losses = np.append(0.05 + 0.06 * np.exp(-np.arange(9) / 2), 0.11)
     columns = {"loss": (np.append(np.arange(1, 10), last), losses)}
     assert (classify(columns).verdict == "good") is (last == 9)
+
+
+def test_steps_farther_apart_than_any_difference_go_up() -> None:
+    steps = np.array([-(2**63), *range(15), 2**63 - 1, 2**63 - 1])
+    assert kept(np.linspace(2, 1, 18), steps) == [*range(17)]  # the last row belongs to a final test

@@ -290,7 +290,7 @@ def _has_arrived(mean: Floats) -> bool:
 def _trained(series: Series) -> Series:
     """The series without the zeros of a loss before there is one, as in a first row before the training, and
     without a last row that alone repeats the step before it: it belongs to a final test."""
-    values, new, zeros = series.values, np.diff(series.steps) > 0, int(np.sum(series.values == 0.0))
+    values, new, zeros = series.values, series.steps[1:] > series.steps[:-1], int((series.values == 0).sum())
     begin = zeros if series.role in LOSSES and zeros < len(values) and not values[:zeros].any() else 0
     tested = len(new) >= _TOOTH_SAMPLES and not new[-1] and new[:-1].all() and np.isfinite(values[-1])
     return series.pick(np.arange(begin, len(series) - tested)) if begin or tested else series

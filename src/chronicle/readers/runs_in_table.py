@@ -99,10 +99,11 @@ def _course_or_items(read: Callable[..., Attempt], columns: Columns, n_rows: int
     Where steps without an order, or all the same, seem to count the rows, only numbers of items say so."""
     names = [_OF_RUNS] if _OF_RUNS in columns else grid_columns(columns, n_rows)
     attempt = read()
-    forward = np.diff(max(attempt.series.values(), key=len).steps)
+    steps = max(attempt.series.values(), key=len).steps
+    n_moves, n_down = (np.count_nonzero(way(steps[1:], steps[:-1])) for way in (np.not_equal, np.less))
     if not names and attempt.axis == "row":
         names = item_columns(columns, n_rows)
-    elif not names and (4 * np.count_nonzero(forward < 0) > (n := np.count_nonzero(forward)) or not n):
+    elif not names and (4 * n_down > n_moves or not n_moves):
         names = [name for name in item_columns(columns, n_rows) if _ITEM.fullmatch(plain(name))]
     if not names:
         return attempt
