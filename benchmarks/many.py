@@ -8,7 +8,6 @@ only this share of each. `--write` puts the table into docs/speed-measured.md.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -20,8 +19,6 @@ import numpy as np
 from benchmarks.page import arguments, markdown, show
 
 TRIES = 3
-# A user's Python keeps what it has compiled. Without that, each start would cost a third of a second more.
-COMPILED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 COST = """
 import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -85,8 +82,7 @@ def rows(share: float) -> Iterator[tuple[str, str, str, str]]:
             make(folder, n := max(int(share * number), 2))
             command = [sys.executable, "-c", COST, sys.executable, *words, str(folder)]
             costs = [
-                subprocess.run(command, capture_output=True, text=True, check=True, env=COMPILED)
-                for _ in range(TRIES)
+                subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(TRIES)
             ]
         cpu_s, peak_kib = min(tuple(map(float, cost.stdout.split())) for cost in costs)
         yield f"{n:,} {name}", f"{cpu_s:.1f} s", goal, f"{peak_kib / 1024:.0f} MiB"

@@ -97,7 +97,7 @@ def measured(reader: str, file: Path) -> list[float]:
     imports, calls = READERS[reader]
     code = CODE.format(imports=imports, read=calls[file.suffix[1:]].format(str(file)))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    environment |= {"PYTHONPYCACHEPREFIX": str(file.parent / "byte-code"), "PYTHONDONTWRITEBYTECODE": ""}
+    environment |= {"PYTHONPYCACHEPREFIX": str(file.parent / "byte-code")}
     command = [sys.executable, "-c", code]
     runs = [subprocess.run(command, capture_output=True, check=True, env=environment) for _ in range(REPEATS)]
     return [min(map(float, column)) for column in zip(*(r.stdout.split() for r in runs), strict=True)]
