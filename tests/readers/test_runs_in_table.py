@@ -295,6 +295,12 @@ def _grid(settings: str, steps: str) -> str:
     return f"{settings},epochs,loss\n" + "".join(rows)
 
 
+REPETITIONS = "model,horizon,iteration,mse\n" + "".join(
+    f"{model},{horizon},{n},{horizon / 40 + (7 * n) % 5 / 10}\n"
+    for model in ("linear", "patch", "tree")
+    for horizon in (24, 48, 96, 192)
+    for n in (1, 2, 3)
+)
 BATCHES = [(4, 1), (4, 1), (4, 2), *((2, n) for n in range(1, 40))]  # sizes of a batch and steps
 # A learning rate, the tokens of a batch, and steps: four launches, the last three of which go on from none.
 LAUNCHES = [(1e-4, 53864, 0), (1e-4, 54965, 0), (1e-5, 53102, 0), (1e-5, 52996, 0)]
@@ -309,6 +315,8 @@ DRAWN_SEEDS = (5345, 7445, 12, 991, 4895, 77, 310, 2048, 5, 1234)
         (_grid("seed", "1000 5000 10000"), "configurations or items (seed), no steps", "item"),
         (_grid("fold", "1 2 3 4 5 6"), None, "epoch"),  # each epoch of each fold: six trainings
         (_grid("lr", "1 2 3 4 5 6 7 8 9 10 20"), None, "epoch"),
+        (REPETITIONS, "configurations or items (model, horizon), no steps", "item"),
+        (REPETITIONS.rpartition("tree,192,2")[0], "configurations or items (model, horizon), no steps", "item"),
         (
             "trial,epoch,val_acc\n" + "".join(f"{k},{(7 * k) % 11 + 3},{k / 40}\n" for k in range(24)),
             "configurations or items (trial), no steps",
@@ -336,6 +344,8 @@ DRAWN_SEEDS = (5345, 7445, 12, 991, 4895, 77, 310, 2048, 5, 1234)
         "seeds",
         "folds",
         "curves",
+        "repetitions",
+        "repetitions of which some lack",
         "trials",
         "sizes of batches",
         "tokens of batches",

@@ -121,7 +121,7 @@ def grid_columns(columns: Columns, n_rows: int) -> list[str]:
     """The settings in a table that holds a few results of each of several trainings, say after 10, 50 and 100
     epochs; none in any other table. Its steps begin again and again, while a setting changes where they do
     and nowhere else. A training that is logged counts from its first step on, by equal ones, and nothing
-    that counts grows in every row of such a table."""
+    that counts grows in every row of such a table. Of many times three rows each is a repetition."""
     if not FEWEST_ITEMS <= n_rows <= LARGEST_GRID:
         return []
     whole = {n: c.values for n, c in columns.items() if len(c.rows) == n_rows}
@@ -139,7 +139,8 @@ def grid_columns(columns: Columns, n_rows: int) -> list[str]:
         longest = max(np.split(steps, begins), key=len)
         gaps = np.diff(longest)
         logged = longest[0] in (0, 1, *gaps[:1]) and bool((gaps == gaps[:1]).all())
-        if len(longest) < _RANKED and not logged:
+        repeated = len(longest) <= FEWEST_ITEMS and len(begins) >= _RANKED
+        if len(longest) < _RANKED and (repeated or not logged):
             return [n for n, cells in whole.items() if n != name and _is_setting(n, cells, begins)]
     return []
 
@@ -240,14 +241,14 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
 
 def _settings_of_runs(columns: Columns) -> Columns:
     """The columns that say of which configuration a course of steps is: texts (model, data set), and seeds
-    beside them, that change only where the steps begin anew and hold for several rows. {} if there is no
-    text, as of a table in which each row is the result of a configuration."""
+    beside them, that change only where the steps begin anew and hold for more than three rows. {} if there
+    is no text, as of a table in which each row is the result of a configuration."""
     n_rows = max((len(column.rows) for column in columns.values()), default=0)
     whole = {name: column for name, column in columns.items() if len(column.rows) == n_rows}
     texts = [name for name, column in whole.items() if column.is_text and column_key(name) not in _PLACES]
     steps = next((c.values for n, c in whole.items() if is_counter(n) and not c.is_text), np.empty(0))
     begins = np.flatnonzero(steps[1:] < steps[:-1]) + 1
-    if not texts or not len(begins) or n_rows < FEWEST_ITEMS * (len(begins) + 1):
+    if not texts or not len(begins) or n_rows <= FEWEST_ITEMS * (len(begins) + 1):
         return {}
     seeds = [name for name in whole if _SETTING.fullmatch(plain(name))]
     settings = [n for n in dict.fromkeys((*texts, *seeds)) if _is_setting(n, whole[n].values, begins)]
