@@ -233,6 +233,21 @@ def test_each_row_without_a_name_may_be_the_course_of_a_loss(mark: str, tmp_path
     assert (cut.series["train_loss"].values.tolist(), cut.truncated) == (curves[1][:-1], True)
 
 
+@pytest.mark.parametrize(
+    ("labels", "runs"), [(("GRU", "LSTM"), ["GRU", "LSTM"]), (("RNN", "RNN"), ["RNN 1", "RNN 2"])]
+)
+def test_a_list_behind_a_name_in_each_row_is_the_course_of_a_loss(
+    labels: tuple[str, str], runs: list[str], tmp_path: Path
+) -> None:
+    curves = [[0.75, 0.625, 0.5, 0.4375], [0.75, 0.5, 0.25]]
+    text = "".join(f"{label}:{curve}\n" for label, curve in zip(labels, curves, strict=True))
+    attempts = read(written(tmp_path, "loss_log.txt", text))
+    assert [attempt.series["loss_log"].values.tolist() for attempt in attempts] == curves
+    assert [attempt.facts["run"] for attempt in attempts] == runs
+    *_, cut = read(written(tmp_path, "loss_log.txt", text[:-4]))
+    assert (cut.series["loss_log"].values.tolist(), cut.truncated) == (curves[1][:-1], True)
+
+
 def test_a_single_row_in_a_file_of_another_name_is_no_course(tmp_path: Path) -> None:
     row = ",".join(str(1 / (1 + n)) for n in range(40)) + "\n"
     (attempt,) = read(written(tmp_path, "val_loss.csv", row))

@@ -316,7 +316,11 @@ DRAWN_SEEDS = (5345, 7445, 12, 991, 4895, 77, 310, 2048, 5, 1234)
         (_grid("fold", "1 2 3 4 5 6"), None, "epoch"),  # each epoch of each fold: six trainings
         (_grid("lr", "1 2 3 4 5 6 7 8 9 10 20"), None, "epoch"),
         (REPETITIONS, "configurations or items (model, horizon), no steps", "item"),
-        (REPETITIONS.rpartition("tree,192,2")[0], "configurations or items (model, horizon), no steps", "item"),
+        (
+            REPETITIONS.rpartition("tree,192,2")[0],
+            "configurations or items (model, horizon), no steps",
+            "item",
+        ),
         (
             "trial,epoch,val_acc\n" + "".join(f"{k},{(7 * k) % 11 + 3},{k / 40}\n" for k in range(24)),
             "configurations or items (trial), no steps",

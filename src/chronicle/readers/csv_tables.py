@@ -253,6 +253,7 @@ def _may_change_settings(head: Head, names: Sequence[str], rows: Sequence[Sequen
 
 # --- tables whose cells are lists ---
 _LONGEST_ROW, _AROUND = 1 << 20, ", \t\n"  # of a file of curves, in characters; around its numbers
+_LABEL = re.compile(r"([A-Za-z][\w .-]{0,40}?) ?[:=] ?(?=\[)")  # in front of a list: `LSTM: [0.7, 0.5]`
 # A header, and the first row up to some numbers of its first list.
 _WITH_LISTS = re.compile(
     r"""([^\r\n]{1,1000})\r?\n([^\r\n"'\[\]]{0,1000})["']?\[\s?(?:[-+.\deEnaif]+,? +){2}"""
@@ -296,25 +297,35 @@ def _rows_of_lists(head: Head) -> tuple[list[Row], bool]:
 
 @lru_cache(maxsize=1)
 def _holds_curves(head: Head) -> bool:
-    """Whether each row of a file named after a loss is the course of one, without a name, as `numpy.savetxt`
-    writes lists: the first has many more numbers than the file has rows of as many bytes."""
+    """Whether each row of a file named after a loss is the course of one: a list behind a name, or without a
+    name, as `numpy.savetxt` writes lists; then the first has many more numbers than the file has rows of as
+    many bytes."""
     if not (loss_of(head.path) and head.is_text):
         return False
     with head.opened() as file:
         first = file.readline(_LONGEST_ROW)
-    values = _list_in(f"[{first.strip(_AROUND)}]")
-    return bool(values) and len(values) >= 8 * max(head.size // len(first), 2) and not _are_whole(values)
+    label, values = _curve(first)
+    fewest = FEWEST_ROWS if label else 8 * max(head.size // max(len(first), 1), 2)
+    return len(values) >= fewest and not _are_whole(values)
+
+
+def _curve(line: str) -> tuple[str, list[float]]:
+    """The name in front of the course of a loss ("" if it has none), and its numbers."""
+    label = _LABEL.match(line)
+    return (label[1], _list_in(line[label.end() :])) if label else ("", _list_in(f"[{line.strip(_AROUND)}]"))
 
 
 def _rows_of_curves(head: Head) -> tuple[list[Row], bool]:
     """The same of a file of curves; of a row without a line end, the last number may be cut as well."""
     with head.opened() as file:
         lines = [line for line in file if line.strip()]
-    if is_cut := not lines[-1].endswith("\n"):
-        lines[-1] = re.sub(r"[^\s,]*$", "", lines[-1])
-    curves, name = [_list_in(f"[{line.strip(_AROUND)}]") for line in lines], loss_of(head.path)
-    runs = [{"run": str(n)} if len(curves) > 1 else {} for n in range(1, len(curves) + 1)]
-    rows = [run | {name: value} for run, curve in zip(runs, curves, strict=True) for value in curve]
+    if is_cut := not lines[-1].endswith(("\n", "]")):
+        numbers = re.sub(r"[^\s,]*$", "", lines[-1]).rstrip(_AROUND)
+        lines[-1] = numbers + "]" * ("[" in numbers)
+    labels, curves = zip(*map(_curve, lines), strict=True)
+    runs = labels if len({*labels}) == len(labels) else [f"{o} {n}".strip() for n, o in enumerate(labels, 1)]
+    named = [{"run": run} if len(runs) > 1 else {} for run in runs]
+    rows = [run | {loss_of(head.path): value} for run, of in zip(named, curves, strict=True) for value in of]
     return rows, is_cut
 
 
