@@ -13,6 +13,7 @@ from tests.logs import attempt_of, points
 from chronicle.classify import classify
 from chronicle.errors import BadLog, UnknownFormat
 from chronicle.metrics.roles import shown_metric
+from chronicle.model import Role
 from chronicle.readers import json_documents, read
 from chronicle.readers.text import Head
 from chronicle.timeline import stitch
@@ -216,6 +217,21 @@ def test_what_tensorboard_gives_as_json(tmp_path: Path) -> None:
     (attempt,) = read(file)
     assert points(attempt) == {"train_loss": [(10 * i, 2.5 - i / 8) for i in range(5)]}
     assert attempt.series["train_loss"].times.tolist() == [1700000000.5 + i for i in range(5)]
+
+
+@pytest.mark.parametrize("other", [2.625, 0.001])
+def test_a_step_and_two_losses_are_those_of_training_and_held_out(other: float, tmp_path: Path) -> None:
+    """Only where both begin at one level: a learning rate may stand beside a loss as well."""
+    rows = [[200 * i, 2.5 - i / 8, other - i / 16_000] for i in (1, 2, 3, 4)]
+    file = document(tmp_path, rows).rename(tmp_path / "loss_history.json")
+    if other < 1.0:
+        with pytest.raises(UnknownFormat):
+            read(file)
+        return
+    (attempt,) = read(file)
+    roles = {name: series.role for name, series in attempt.series.items()}
+    assert roles == {"loss_history": Role.LOSS, "val_loss_history": Role.VALIDATION_LOSS}
+    assert points(attempt)["val_loss_history"] == [(step, held_out) for step, _, held_out in rows]
 
 
 def test_a_history_of_few_epochs_is_read(tmp_path: Path) -> None:

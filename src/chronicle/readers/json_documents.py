@@ -8,6 +8,7 @@
     {"1": {"loss": 2.1}, "2": {"loss": 1.7}, ...}                                                rows by step
     [[1700000000.5, 10, 2.1], [1700000001.5, 20, 1.7], ...]                                      TensorBoard's
     [2.1, 1.7, ...]                                                              in a file losses.json
+    [[200, 2.1, 2.2], [400, 1.7, 1.9], ...]                                      step, training and held out
 
 A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or epochs
 beside a decimal number, or that hold numbers alone, a loss and no id; or 3 that count anything beside a loss
@@ -43,6 +44,7 @@ from chronicle.readers.text import Head, clean, json_or_none
 
 MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
+MOST_APART = 1.5  # times: a loss and the one held out, at the first step that is told
 _FIRST_TIME, _LAST_TIME = 1e9, 1e10  # Unix seconds: the years 2001 to 2286
 _NUMBERED = re.compile(r"(?:(?P<what>epoch|step|iter(?:ation)?|round|episode)[ _-]?)?(?P<number>\d{1,15})")
 _OWN_STEPS = re.compile(r"(?i)([a-z_ ]{0,30}?)[_ ]?(?:step|iter(?:ation)?|update)s?")
@@ -264,8 +266,8 @@ def _counted(name: str) -> str:
 
 
 def _named_by_file(document: Any, path: Path) -> list[Row]:
-    """The rows of a list of numbers, or of pairs of a step and a number, that has its name from the file, or
-    of what TensorBoard gives as JSON (time, step and value); else []."""
+    """The rows of a list of numbers, or of a step and a number or two, that has its name from the file, or of
+    what TensorBoard gives as JSON (time, step and value); else []."""
     if not isinstance(document, list) or len(document) < MIN_CELLS:
         return []
     if all(map(_is_point, document)):
@@ -274,6 +276,8 @@ def _named_by_file(document: Any, path: Path) -> list[Row]:
     metric = _name_of_list(path)
     if metric and (by_step := _numbered(document)):
         return [{"step": step, metric: value} for step, value in by_step.items()]
+    if metric and (of_both := _with_held_out(document)):
+        return [{"step": step, metric: loss, f"val_{metric}": other} for step, loss, other in of_both]
     kinds = float if loss_of(path) else int | float  # a reward may be whole
     if not metric or 2 * sum(isinstance(value, kinds) for value in document) <= len(document):
         return []
@@ -282,6 +286,17 @@ def _named_by_file(document: Any, path: Path) -> list[Row]:
 
 def _name_of_list(path: Path) -> str:
     return loss_of(path) or (path.stem if role_of(path.stem) is Role.OBJECTIVE else "")
+
+
+def _with_held_out(rows: list[Any]) -> list[tuple[int, float, float]]:
+    """The rows of a list of steps that grow, each with the loss of the training and the one held out, which
+    begin at about the same level, since nothing is learned yet; [] for any other list."""
+    triples = [tuple(row) for row in rows if isinstance(row, list) and len(row) == 3]
+    is_whole = len(_numbered([[*triple[:2]] for triple in triples])) == len(rows)
+    losses = [cell for triple in triples for cell in triple[1:]]
+    if not is_whole or not all(isinstance(loss, float) and loss > 0 for loss in losses):
+        return []
+    return triples if 1 / MOST_APART <= losses[1] / losses[0] <= MOST_APART else []
 
 
 def _is_point(row: Any) -> bool:
