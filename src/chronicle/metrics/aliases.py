@@ -311,6 +311,8 @@ _WORDS_OF_OTHERS = {
     "score": "punteggio puntuación puntaje pontuação",
     "generation": "génération generación generazione geração поколение 世代",
     "model": "模型",
+    "improvement": "Verbesserung amélioration mejora miglioramento улучшения 改善 향상 提升 改进 提高",
+    "patience": "Geduld paciencia pazienza терпение 耐心",
 }
 _IN_ENGLISH = {word: name for name, words in _WORDS_OF_OTHERS.items() for word in words.lower().split()}
 _ANY_OTHER = re.compile("|".join(sorted(_IN_ENGLISH, key=len, reverse=True)))

@@ -794,15 +794,23 @@ def test_a_seed_of_each_epoch_begins_no_launch(tmp_path: Path) -> None:
     assert points(attempt, "epoch")[-1] == (1900, 3.0)
 
 
-def test_the_patience_in_brackets_is_no_progress(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", ["-> No improvement", "没有提升", "Keine Verbesserung"])
+def test_the_patience_in_brackets_is_no_progress(words: str, tmp_path: Path) -> None:
     text = ""
     for epoch in range(1, 13):
         text += f"[Epoch {epoch}/50]\nTrain Loss: {3 - epoch / 16:.4f}, Train Acc: 0.5{epoch:02}\n"
         text += f"Val   Loss: {2 - epoch / 32:.4f}, Val   Acc: 0.4{epoch:02}\n"
-        text += "  -> Best model saved.\n" if epoch % 4 == 0 else f"  -> No improvement ({epoch % 4}/10)\n"
+        text += "  -> Best model saved.\n" if epoch % 4 == 0 else f"  {words} ({epoch % 4}/10)\n"
     (attempt,) = attempts(tmp_path, text)
     assert points(attempt, "Train Loss") == [(n, 3 - n / 16) for n in range(1, 13)]
     assert attempt.axis == "epoch"
+
+
+def test_how_full_a_buffer_is_counts_no_steps(tmp_path: Path) -> None:
+    line = "INFO - Epoch {n}/40: Time=3.{n}s, Reward=0.{n}, BufferSize={full}/1000 ({share}%)\n"
+    rows = [(n, min(90 * n, 1000)) for n in range(1, 41)]
+    (attempt,) = attempts(tmp_path, "".join(line.format(n=n, full=full, share=full / 10) for n, full in rows))
+    assert (attempt.axis, attempt.series["Reward"].steps.tolist()) == ("epoch", [*range(1, 41)])
 
 
 def test_a_bar_whose_count_is_named_an_epoch_counts_epochs(tmp_path: Path) -> None:

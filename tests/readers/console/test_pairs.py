@@ -232,6 +232,7 @@ IN_ENGLISH = {
     "エポック 3/9 損失: 0.5": "epoch 3/9 loss: 0.5",
     "Эпоха 3, потери: 0.5": "epoch 3, loss: 0.5",
     "最佳模型：Epoch 43  Dice = 0.75": "best model:Epoch 43 Dice= 0.75",
+    "没有提升 (3/5)": "没有 improvement (3/5)",
     "passed the property test, loss 0.5": "passed the property test, loss 0.5",
 }
 

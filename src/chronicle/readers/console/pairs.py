@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
-from chronicle.metrics.names import LOSSES, role_of
+from chronicle.metrics.names import LOSSES, plain, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import WRAPPED, number
 from chronicle.readers.step_axis import ITS_NUMBER, is_counter, step_rank
@@ -35,7 +35,7 @@ _NO_COUNT = word_set("""
     accum accumulation best checkpoint every final first grad gradient inner last log max min n next num
     patience per ppo save saved total until warmup
 """)
-_PATIENCE = word_set("counter improve improved improvement patience stopping")  # words of early stopping
+_NO_BAR = word_set("counter improve improved improvement patience stopping buffer mem memory size")
 _IN_BRACKETS = re.compile(r"\(\w*\)$")
 
 
@@ -114,8 +114,8 @@ def is_known(name: str) -> bool:
 
 
 def as_bar(pair: Pair) -> Pair:
-    """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
-    if not pair.of or counts(pair) or _PATIENCE & _words(pair.name):
+    """``Training: 12/100`` as progress, by the name of its bar; not ``Accuracy: 90/100``, ``Buffer: 3/9``."""
+    if not pair.of or counts(pair) or not _NO_BAR.isdisjoint(plain(pair.name).split()):
         return pair
     is_metric = is_known(pair.name) and role_of(pair.name) not in LOSSES
     return pair if is_metric else pair._replace(name=PROGRESS)
