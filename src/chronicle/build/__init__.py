@@ -214,9 +214,9 @@ def make_entries(
     left = [product for product in products if product.run.run_id not in outcomes]
     workers = min(jobs or os.cpu_count() or 1, len(left))
     if dask and left:
-        made = on_cluster(produce, [product.anywhere() for product in left], dask, _not_published)
+        made = on_cluster(produce, [product.anywhere() for product in left], dask, _of_killed)
     elif workers > 1 and len(left) > _FEW_RUNS:
-        made = in_processes(produce, left, workers, _not_published)
+        made = in_processes(produce, left, workers, _of_killed)
     else:
         made = (produce(product) for product in left)
     with closing(made):
@@ -226,7 +226,7 @@ def make_entries(
     return [outcomes[run.run_id] for run in runs]
 
 
-def _not_published(product: Product) -> Outcome:
+def _of_killed(product: Product) -> Outcome:
     what = "the process that read it was killed. Remedy: check whether the machine has enough memory"
     return Outcome(product.run.run_id, product.folder, None, (f"{product.run.run_id}: {what}",))
 
@@ -234,9 +234,8 @@ def _not_published(product: Product) -> Outcome:
 def with_machines(
     runs: Sequence[RunFolder], outcomes: list[Outcome], config: WorkspaceConfig, store: Path
 ) -> list[Outcome]:
-    """The outcomes, after machine logs in folders of their own were assigned to the runs that they concern;
-    these runs are made again. Machine logs that concern no run are problems. Without any training nothing is
-    changed."""
+    """The outcomes, after machine logs in folders of their own were assigned to the runs that they concern,
+    which are made again. One that concerns no run is a problem. Without any training nothing changes."""
     entries = {o.run_id: with_names(o.entry, o.names) for o in outcomes if o.entry}
     apart = {run_id for run_id, entry in entries.items() if only_machines(entry)}
     trained = [entry for run_id, entry in entries.items() if run_id not in apart]

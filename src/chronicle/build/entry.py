@@ -59,8 +59,7 @@ def diagnosis_json(
 
 
 def entry_from_json(data: Mapping[str, Any]) -> Entry:
-    """The entry that `to_json` wrote; the store has compared its hash. Raises ValueError: another schema
-    version, or no entry."""
+    """The entry that `to_json` wrote; its hash was compared. Raises ValueError: no entry of this schema."""
     if data.get("schema") != ENTRY:
         raise ValueError(f"schema is {data.get('schema')!r}, not {ENTRY!r}")
     try:
@@ -72,8 +71,7 @@ def entry_from_json(data: Mapping[str, Any]) -> Entry:
 
 @cache
 def _reader(kind: Any) -> Callable[[Any], Any]:
-    """A function that reads values of a type from what `to_json` wrote. For a null a field has its
-    default."""
+    """A function that reads a type from what `to_json` wrote. For a null a field has its default."""
     origin, args = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
         return _object_reader(kind)
@@ -287,21 +285,19 @@ def _wall_clock(times: Floats) -> Fact:
     if len(times) < 2:
         return Fact("Wall clock", None, "h", "")
     seconds = float(times.max() - times.min())
-    size_s, unit = next(((s, unit) for s, unit in ((3600, "h"), (60, "min")) if seconds >= s), (1, "s"))
+    size_s, unit = (3600, "h") if seconds >= 3600 else (60, "min") if seconds >= 60 else (1, "s")
     value = float(f"{seconds / size_s:.3g}")
     return Fact("Wall clock", value, unit, "first to last time in the log, gaps included")
 
 
 def _tokens(timeline: Timeline, config: RunConfig) -> Fact:
-    tracks = timeline.by_role(Role.TOKENS)
-    by_steps = "last step × tokens_per_step of run.toml" if config.tokens_per_step else ""
-    how = "highest logged" if tracks else by_steps
-    logged = finite_values(t.values for t in tracks)
+    logged = finite_values(t.values for t in timeline.by_role(Role.TOKENS))
     if len(logged):
-        return Fact("Tokens", float(logged.max()), "tokens", how)
+        return Fact("Tokens", float(logged.max()), "tokens", "highest logged")
     last = _ends(timeline.series.values())[1]
-    total = last * config.tokens_per_step if last is not None and config.tokens_per_step else None
-    return Fact("Tokens", total, "tokens", how)
+    total = last * config.tokens_per_step if last is not None else 0
+    how = "last step × tokens_per_step of run.toml" if config.tokens_per_step else ""
+    return Fact("Tokens", total or None, "tokens", how)
 
 
 def _logged_facts(attempts: Sequence[Attempt]) -> Iterator[Fact]:

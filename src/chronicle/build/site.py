@@ -36,8 +36,7 @@ Stamps = dict[str, list[int]]  # path below a folder: size, and time of content 
 
 
 class Engine(NamedTuple):
-    """An engine is called as ``python -m module build``. ``in_parts``: it can render single pages
-    (`chronicle.build.part`)."""
+    """Runs as ``python -m module build``. ``in_parts``: it renders single pages (`chronicle.build.part`)."""
 
     module: str
     extra: str
@@ -85,13 +84,12 @@ class SiteRecord(NamedTuple):
 
 
 def build_site(site: SiteRecord, config: Path, new_site: Path, changed: Collection[str] | None = None) -> str:
-    """Runs the engine of ``site`` over the folder that ``config`` (a mkdocs.yml) names; returns what it
-    printed.
+    """Runs the engine of ``site`` over the folder that ``config`` (a mkdocs.yml) names.
 
-    It writes the folder ``new_site``. If only the ``changed`` files of build/docs are to be rendered, that
-    folder already holds the rest of the site. The title of the site is escaped, because themes print it raw;
-    if it is empty, mkdocs.yml has the title. The time of the site replaces that of the build, so that the
-    same input gives the same bytes.
+    It writes ``new_site``; what it printed is returned. If only the ``changed`` files of build/docs are to be
+    rendered, that folder already holds the rest of the site. The title is escaped, because themes print it
+    raw; an empty one is that of mkdocs.yml. The time of the site replaces that of the build, so that the same
+    input gives the same bytes.
 
     Raises:
         MissingExtra: the engine is not installed.
@@ -147,8 +145,7 @@ def _settings(config: str, **values: str) -> bytes:
 
 
 def write_bytes(file: Path, data: bytes) -> bool:
-    """Writes a file unless it already holds ``data``; true if it was written. The new content appears
-    completely or not at all."""
+    """Writes a file, completely or not at all, unless it already holds ``data``; true if it was written."""
     try:
         if file.read_bytes() == data:
             return False
@@ -412,8 +409,7 @@ def make_room(new_site: Path, out: Path) -> None:
 
 
 def hidden_to(out: Path, old: Path) -> None:
-    """Moves hidden files that people put into the folder of an old site to ``out``. If ``old`` is not a
-    folder it is removed."""
+    """Moves hidden files that people put into an old site to ``out``. What is no folder is removed."""
     if not old.is_dir() or old.is_symlink():
         remove(old)
         return

@@ -129,8 +129,7 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
 
 def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFolder]:
     """The runs; a store of several runs (a tracker's database) among their logs is replaced by its runs. A
-    folder that has not changed since the last build, whose results are in ``entries``, is not opened if it
-    held one run."""
+    folder of one run that is unchanged since the last build, whose results are in ``entries``, stays shut."""
     runs, run_folders = list(runs), list[RunFolder]()
     folders_of_one_run = [run for run in runs if entries and run.logs == (run.folder,)]
     looks = ((run, last_seen(run, entries / run.run_id)) for run in folders_of_one_run if entries)
@@ -164,8 +163,7 @@ def _with_logs(run: RunFolder) -> RunFolder:
 
 
 class _Activity:
-    """When a run was active (first and last Unix seconds of each attempt), and on which hosts, as far as it
-    is known."""
+    """When a run was active (first and last Unix seconds of each attempt) and on which hosts, if known."""
 
     def __init__(self, entry: Entry) -> None:
         self.run_id, rows = entry.run_id, entry.attempts
@@ -216,10 +214,8 @@ def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str], of_job: bool) -> s
     if maybe:
         why = f"it may belong to {which}, which ran at the same time"
     remedy = "put it into the folder of its run, or name it among the paths of its run.toml"
-    begin = (
-        "the output of a job that logged no values" if of_job else "the log of a machine, not of a training"
-    )
-    return f"{begin} ({what}); {why}. Remedy: {remedy}"
+    it = "the output of a job that logged no values" if of_job else "the log of a machine, not of a training"
+    return f"{it} ({what}); {why}. Remedy: {remedy}"
 
 
 def joined(sources: Sequence[RunSource]) -> list[_Member]:
@@ -231,9 +227,8 @@ def joined(sources: Sequence[RunSource]) -> list[_Member]:
 
 
 def _without_duplicates(runs: Sequence[_Member]) -> list[_Member]:
-    """The runs, after two logs of one training in different formats were merged, such as the console of a job
-    and the folder of its event files. Two logs of one format are two trainings, and a run of a store is read
-    only from there."""
+    """The runs, after two logs of one training in different formats (a console and event files) were merged.
+    Two logs of one format are two trainings, and a run of a store is read only from there."""
     log_folders = {path.parent for run, _ in runs for path in run.paths if not path.is_dir()}
 
     def outermost(member: _Member) -> Path | None:

@@ -69,8 +69,7 @@ def _digests(run: RunFolder, memory: Path) -> dict[str, str]:
 
 
 def last_seen(run: RunFolder, memory: Path) -> Rows:
-    """The rows of a run's inputs, if none of them has changed since this version of chronicle hashed them;
-    otherwise an empty table."""
+    """The rows of a run's inputs, if none changed since this version of chronicle hashed them; else none."""
     known = Memory(memory)
     if known.code != code_sha256():
         return {}
@@ -87,9 +86,8 @@ def changed_unseen(memory: Path) -> list[Path]:
 
 
 class Memory:
-    """The hashes of the inputs of a run that a folder keeps: ``seen`` has the `FileState` of each file at the
-    time ``at_ns``, with its SHA-256; ``code`` is the version of chronicle that took them. All are empty if
-    the folder keeps nothing usable."""
+    """The hashes of a run's inputs that a folder keeps: ``seen`` has the `FileState` of each file at the time
+    ``at_ns``, with its SHA-256; ``code`` is the version that took them. All are empty if none is usable."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.seen: Rows = {}
@@ -142,8 +140,7 @@ def sha256_of(file: str | Path) -> str:
 
 
 def note_kept(folder: Path, key: str, files: Iterable[str]) -> Rows:
-    """Records the key of an entry and the stamps and hashes of its files, which have been written; returns
-    the latter."""
+    """Records the key of an entry, and the stamps and hashes of its written files, which are returned."""
     rows: Rows = {name: [*_stamp(folder, name), sha256_of(folder / name)] for name in files}
     write_bytes(folder / KEPT, json.dumps({"key": key, "files": rows}, indent=1).encode())
     return rows
@@ -156,9 +153,8 @@ def forget(folder: Path) -> None:
 
 
 def kept_files(folder: Path, key: str) -> Rows:
-    """The files of an entry, if it was made from the inputs with this ``key`` and its files are unchanged;
-    otherwise an empty table. The files that a build reads are always hashed, the others only if their size or
-    time differs."""
+    """The files of an entry, if it was made from the inputs with this ``key`` and they are unchanged; else
+    none. Files that a build reads are always hashed, the others only if their size or time differs."""
     made_from, rows = manifest(folder)
     stamps = {name: _stamp(folder, name) for name in rows}
     if made_from != key or any(_differs(folder, name, row, stamps[name]) for name, row in rows.items()):
@@ -243,9 +239,8 @@ def _add_below(log: str, states: dict[str, FileState], entered: set[tuple[int, i
 
 
 def check(workspace: Workspace, say: Say) -> tuple[list[str], list[str]]:
-    """The damage in a workspace (in its runs, kept entries, site and git repository), and remarks that are no
-    damage. Waits for a running build, and calls ``say`` with a line about it. Raises OSError: the record of a
-    damaged entry cannot be removed."""
+    """The damage in a workspace (its runs, kept entries, site and git repository), and remarks that are no
+    damage. Waits for a running build, and says so. Raises OSError: a damaged entry cannot be forgotten."""
     build = workspace.root / "build"
     entries = sorted(f for f in (build / "entries").glob("*") if f.is_dir() and not f.is_symlink())
     with locked(build / "lock", f"the build in {workspace.root}", say):

@@ -80,8 +80,7 @@ def in_processes(
 def on_cluster(
     work: Callable[[T], R], items: Sequence[T], address: str, lost: Callable[[T], R]
 ) -> Generator[R, None, None]:
-    """The results of ``work`` for all items from the dask cluster at ``address``, in the order in which they
-    finish.
+    """The results of ``work`` for all items from the dask cluster at ``address``, as they finish.
 
     The workers must have this package installed, and the files at the same paths. The items of a killed
     worker are repeated on another one; an item that has killed several workers gives ``lost(item)``.

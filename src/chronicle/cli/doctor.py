@@ -43,8 +43,7 @@ _NEEDS = "write a counter and values by name into its lines, as in `step 100 los
 
 
 def examine(path: Path) -> dict[str, Any]:
-    """The report on one log that ``--json`` prints. The log is a file, packed or not, or a folder that is
-    read as one run.
+    """The report on one log (a file, packed or not, or a folder, read as one run) that ``--json`` prints.
 
     ``problem`` says why nothing was read, and ``doubts`` why this may not be the log of a training. ``kinds``
     are the kinds of lines of console text, the most frequent first; ``lines`` is the number of lines by what
@@ -123,8 +122,7 @@ def _summary(attempt: Attempt) -> dict[str, Any]:
 
 
 def _encoding(start: bytes) -> dict[str, str]:
-    """Encoding and line ends, judged by the start of a file. Line ends are given only for text of single
-    bytes."""
+    """Encoding and line ends by the start of a file; the latter are given only for text of single bytes."""
     if (known_as := encoding_of(start)) != "utf-8-sig":
         return {"encoding": {"utf-16": "UTF-16", "gb18030": "GB 18030"}[known_as]}
     if b"\0" in start:
@@ -210,8 +208,7 @@ def _joined(parts: Iterable[Steps]) -> Steps:
 
 
 def _texts(path: Path, wanted: set[int], known: Steps) -> tuple[dict[int, str], Numbered, int, int]:
-    """The texts of the ``wanted`` lines by number, the first lines that are not in ``known``, their number,
-    and the number of blank lines."""
+    """Texts of ``wanted`` lines, the first lines not ``known``, their number, the number of blank ones."""
     texts, unread, n_unread, n_blank = dict[int, str](), list[tuple[int, str]](), 0, 0
     with suppress(OSError):  # a copy that was made for reading and was removed
         for chunk in chunks(path):
@@ -235,8 +232,7 @@ def _excerpt(line: bytes) -> str:
 
 
 def _unread_kinds(path: Path) -> list[dict[str, Any]]:
-    """The kinds of lines of a text that no reader claims, by the names of the pairs in them; none for binary
-    files."""
+    """The kinds of lines of a text that no reader claims, by the names in them; none of a binary file."""
     shapes: dict[tuple[str, ...], list[tuple[int, str]]] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     read = (zip(c.numbers, c.lines, strict=True) for c in (chunks(path) if sample(Head.of(path)) else ()))
@@ -291,17 +287,12 @@ def _attempt_lines(attempt: Mapping[str, Any]) -> Iterator[str]:
     if attempt["counter"]:
         yield printable(f"    steps are counted by {attempt['counter']}")
     header = ("metric", "role", "unit", f"{'points':>9}", "first … last", "")
-    rows = [header] * bool(metrics) + [
-        (
-            printable(m["metric"]),
-            m["role"],
-            printable(m["unit"] or "not declared"),
-            f"{count(m['points']):>9}",
-            f"{level(m['first'])} … {level(m['last'])}",
-            f"(by its values: {printable(m['why'])})" if m["why"] else "",
-        )
-        for m in metrics[:MOST_METRICS]
-    ]
+    rows = [header] * bool(metrics)
+    for m in metrics[:MOST_METRICS]:
+        name, unit = printable(m["metric"]), printable(m["unit"] or "not declared")
+        points, values = f"{count(m['points']):>9}", f"{level(m['first'])} … {level(m['last'])}"
+        why = f"(by its values: {printable(m['why'])})" if m["why"] else ""
+        rows.append((name, m["role"], unit, points, values, why))
     yield from columns(rows, "    ")
     if len(metrics) > MOST_METRICS:
         yield f"    and {plural(len(metrics) - MOST_METRICS, 'further metric')}"

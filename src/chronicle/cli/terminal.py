@@ -9,6 +9,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import product
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from chronicle.build.produce import Outcome, Run
 from chronicle.build.sources import no_logs, passed_over
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
-from chronicle.classify.view import AttemptView, look
+from chronicle.classify.view import look
 from chronicle.errors import UsageError
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, level, plural, value_words, with_unit
@@ -85,8 +86,7 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Stor
 
 
 def event_lines(event: Event, before: str = "") -> Iterator[str]:
-    """The lines of an event: ``before``, its number or letter, the shape of its verdict or its kind, and its
-    sentence."""
+    """The lines of an event: ``before``, its number or letter, its pattern or kind, and its sentence."""
     shape = LOOKS[event.verdict][0] if event.verdict is not None else ""
     kind = event.title.lower() if event.kind in BY_PEOPLE else event.kind.value
     name = f"{shape} {event.patterns[0]}" if event.patterns else kind
@@ -117,13 +117,8 @@ def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
     lines = []
     for run_id, entry, state in rows:
         if entry is None:
-            lines.append(
-                (
-                    printable(run_id),
-                    state,
-                    "chronicle build reads it, or says why not" if state in _TO_BUILD else "",
-                )
-            )
+            advice = "chronicle build reads it, or says why not" if state in _TO_BUILD else ""
+            lines.append((printable(run_id), state, advice))
             continue
         decisive = next(iter(gravest(entry.events, entry.verdict)), None)
         title = f"{entry.title.removesuffix('.')}. " if entry.title != run_id else ""
@@ -163,8 +158,7 @@ def build_lines(report: Report) -> Iterator[str]:
 
 
 def complain(*problems: str, kept: str = "") -> bool:
-    """Prints problems on stderr, each on one line except for the characters in ``kept``. Returns whether
-    there are any."""
+    """Prints problems on stderr, on one line each but for characters in ``kept``; true if there are any."""
     for problem in problems:
         click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(problem, kept)}", err=True)
     return bool(problems)
@@ -292,8 +286,7 @@ def _finding(finding: Finding, axis: Axis) -> Iterator[str]:
 
 
 def _not_named(diagnosis: Diagnosis, story: Story, pattern: str, axis: Axis) -> Iterator[str]:
-    """What there is to say about a pattern that was not found: why it was not assessed, or that it was looked
-    for."""
+    """The lines about a pattern that was not found: why it was not assessed, or what came nearest to it."""
     missing = next((item.missing for item in diagnosis.not_assessed if item.pattern == pattern), ())
     if missing:
         roles = ", ".join(map(words.role_words, missing))
@@ -313,15 +306,11 @@ _MOST_FLAGGED = 8  # flagged steps that are listed
 _BEFORE_SAMPLES = 4  # a rule may see an event this much before its onset is dated
 
 
-def flagged_by(
-    timeline: Timeline, diagnosis: Diagnosis, presets: Sequence[str]
-) -> Iterator[model.Comparison]:
-    """The comparison of each rule with the diagnosis, on the judged loss of each attempt, in the order of the
-    log."""
-    for name in presets:
-        for attempt in look(timeline, DEFAULTS).attempts:
-            if attempt.loss is not None:
-                yield _compared(PRESETS[name], attempt, diagnosis.findings)
+def flagged_by(timeline: Timeline, diagnosis: Diagnosis, rules: Sequence[str]) -> Iterator[model.Comparison]:
+    """The comparison of each rule with the diagnosis, on the judged loss of each attempt."""
+    for name, attempt in product(rules, look(timeline, DEFAULTS).attempts):
+        if attempt.loss is not None:
+            yield _compared(PRESETS[name], attempt.name, attempt.loss, diagnosis.findings)
 
 
 def comparison_lines(comparison: model.Comparison, diagnosis: Diagnosis) -> Iterator[str]:
@@ -341,13 +330,13 @@ def comparison_lines(comparison: model.Comparison, diagnosis: Diagnosis) -> Iter
             yield f"  It flagged no sample of {finding.pattern} from step {count(finding.start_step)}."
 
 
-def _compared(preset: Preset, attempt: AttemptView, findings: Sequence[Finding]) -> model.Comparison:
-    series = attempt.loss
-    assert series is not None  # those without one were left out
+def _compared(
+    preset: Preset, name: str, series: model.Series, findings: Sequence[Finding]
+) -> model.Comparison:
     rows = np.flatnonzero(preset.flags(series.values)).tolist()
-    spans = {}  # rows of each finding that is an event in this series
+    spans = {}  # rows of each finding that is an event in this series, of the attempt of this name
     for f in findings:
-        if f.metric == series.metric and f.attempt in (None, attempt.name) and f.pattern not in NO_EVENTS:
+        if f.metric == series.metric and f.attempt in (None, name) and f.pattern not in NO_EVENTS:
             low = int(np.searchsorted(series.steps, f.start_step)) - _BEFORE_SAMPLES
             end = len(series) if f.end_step is None else np.searchsorted(series.steps, f.end_step, "right")
             spans[f.id] = range(low, int(end))
@@ -355,7 +344,7 @@ def _compared(preset: Preset, attempt: AttemptView, findings: Sequence[Finding])
     outside = [row for row in rows if not any(row in span for span in spans.values())]
     steps, others = (tuple(series.steps[at].tolist()) for at in (rows, outside))
     missed = tuple(id for id in spans if id not in flagged)
-    judged = preset.name, series.metric, attempt.name, len(series)
+    judged = preset.name, series.metric, name, len(series)
     return model.Comparison(*judged, steps, others, flagged, missed)
 
 
@@ -438,8 +427,7 @@ def _schedules(rates: Sequence[Track | None]) -> list[tuple[str, list[str]]]:
 
 def _events(letters: str, runs: Sequence[Judged]) -> Iterator[str]:
     """The events of all runs by step, each with the letter of its run. Each run keeps its own order: a
-    rollback is placed at the step at which it happened, after the events that led to it and before those that
-    followed it."""
+    rollback is placed at the step at which it happened, between what led to it and what followed it."""
     events: list[tuple[float, str, Event]] = []
     for letter, (*_, diagnosis, story) in zip(letters, runs, strict=True):
         left = {mark: join.from_step for mark, join in lettered(diagnosis)}

@@ -49,8 +49,7 @@ class _Session:
 def go_through(workspace: Workspace, run_ids: Sequence[str], author: str) -> None:
     """Asks about every finding that `unjudged` lists, and writes the answers to the notes of its run.
 
-    Keys are read from the terminal. If standard input is not a terminal, each of its lines is a key, and its
-    end is the key q.
+    Keys are read from the terminal. Of any other input each line is a key, and its end is the key q.
 
     Raises:
         UsageError: the workspace does not have one of the runs.
@@ -79,8 +78,7 @@ def unjudged(entry: Entry, notes: Sequence[Note]) -> list[Event]:
 
 
 def _ask_about_run(session: _Session, entry: Entry, events: Sequence[Event], stored: Path) -> bool:
-    """Asks about the findings of one run, then for its verdict. Returns whether to continue. ``stored`` is
-    the folder of its entry."""
+    """Asks about the findings of a run, whose entry is in ``stored``, then for its verdict; false to quit."""
     click.echo(f"\n{click.style(printable(entry.run_id), bold=True)}  {badge(entry.verdict, entry.badge)}")
     judged_before = session.judged
     for event in events:
@@ -128,8 +126,7 @@ def _line(prompt: str) -> str:
 
 
 def _drawing(entry: Entry, event: Event, file: Path) -> Iterator[str]:
-    """The lines that draw the metric of a finding (without one, the loss) around it, from the points in a
-    file of the last build."""
+    """Lines that draw the metric of a finding (without one, the loss), from the points of the last build."""
     parts = [f for f in entry.diagnosis.findings if f.id in event.parts]
     finding = next((f for f in parts if f.start_step == event.step), next(iter(parts), None))
     losses = [str(row["metric"]) for row in entry.metrics if row["role"] == "loss"]
@@ -149,8 +146,7 @@ def _drawing(entry: Entry, event: Event, file: Path) -> Iterator[str]:
 
 
 def sketch(steps: Steps, values: Floats, onset_step: int) -> list[str]:
-    """Lines that draw a curve in braille characters; each column reaches from its lowest to its highest
-    sample.
+    """Lines that draw a curve in braille; each column reaches from its lowest to its highest sample.
 
     The line below the curve marks the onset with ▲, and columns with a value that is not finite with ×. The
     last line has the steps at both ends. If the values span more than a factor of 30, their logarithm is

@@ -16,9 +16,9 @@ import re
 import socket
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -34,6 +34,7 @@ Data = Literal["log", "digitised picture", "tiny training", "synthetic"]
 ENGINES, AXES, RELATIONS = map(get_args, (Engine, Axis, Relation))
 
 T = TypeVar("T")
+_hints_of = cache(partial(get_type_hints, include_extras=True))
 Text = Annotated[str, "text"]
 """Free text in a table: never empty; a number is taken as its digits."""
 
@@ -85,9 +86,7 @@ class WorkspaceConfig:
     gallery: str = key(
         "gallery", "Folder of pattern pages and of `cases/`; one here replaces the shipped one of its id."
     )
-    templates: str = key(
-        "templates", "Folder of page templates; one here replaces the shipped one of the same name."
-    )
+    templates: str = key("templates", "Folder of page templates, which replace shipped ones of their names.")
     out: str = key("build/site", "Folder the site is written to.")
     engine: Engine = key("mkdocs", "Site engine.")
     site_url: str = key(
@@ -104,9 +103,7 @@ class WorkspaceConfig:
         "", "Exit with 1 when a run has this verdict or a graver one; empty means never."
     )
     x: Axis = key("step", "Horizontal axis of the figure of a whole run; zooms always use steps.")
-    roles: Mapping[str, Role] = key(
-        {}, "Role of a metric that its name does not show: regular expression of the name = role."
-    )
+    roles: Mapping[str, Role] = key({}, "Roles that names do not show: regular expression of a name = role.")
     units: Mapping[str, str] = key({}, "Units of metrics: name as logged = unit.")
     false_alarms: float = key(
         0.0,
@@ -147,16 +144,12 @@ class RunConfig:
     paths: list[str] = key(
         [], "Logs that lie elsewhere: relative to this file, absolute, or an address (`s3://bucket/run`)."
     )
-    order: list[str] = key(
-        [], "Names of the attempts in the order they ran, where wall clock and steps do not tell."
-    )
-    relation: Relation = key(
-        "", "What several attempts over the same steps are: attempts of one training, or seeds."
-    )
+    order: list[str] = key([], "Names of the attempts in the order they ran, if clock and steps do not tell.")
+    relation: Relation = key("", "What logs of the same steps are: attempts of one training, or seeds.")
     x: Axis | Literal[""] = key("", "As in chronicle.toml, for this run; empty means the value there.")
     axis: str = key("", "What the steps of its logs count where these are no steps: `million tokens`.")
     resolution: float = key(
-        0.0, "How far apart two places are that the source can tell: steps of one pixel.", "steps"
+        0.0, "Steps between two places that the source can tell apart: one pixel.", "steps"
     )
     date: str = key("", "Day it ran, ISO 8601, where its logs have no times.")
     roles: Mapping[str, Role] = key({}, "As in chronicle.toml, for this run; wins over it.")
@@ -168,8 +161,7 @@ class RunConfig:
 
 def load(kind: type[T], file: Path, name: str = "") -> T:
     """Reads a TOML file into ``kind``; a missing file gives the defaults. Raises ConfigError with file, key
-    and the nearest valid key: the file cannot be read, is no TOML, has an unknown key or a value of a wrong
-    type."""
+    and the nearest valid key: an unreadable file, no TOML, an unknown key, or a value of a wrong type."""
     name = name or file.name
     try:
         table = tomllib.loads(file.read_text("utf-8-sig"))
@@ -184,19 +176,17 @@ def load(kind: type[T], file: Path, name: str = "") -> T:
 
 
 def from_table(kind: type[T], table: Any, file: str, at: str = "", **known: Any) -> T:
-    """A dataclass from a table of TOML, YAML or JSON; keys and types are checked. ``known`` are values of
-    fields that the table may not contain. A null counts as absent. Errors (as in `load`) name ``file`` and
-    the key below ``at``."""
+    """A dataclass from a table of TOML, YAML or JSON; keys and types are checked, a null is absent. Fields
+    in ``known`` may not be in it. Errors (as in `load`) name ``file`` and the key below ``at``."""
     if not isinstance(table, Mapping):
         raise ConfigError(file, at, f"must be a table, not {table!r}")
-    specs, hints = _fields_of(kind)  # type: ignore[arg-type]
-    valid = specs.keys() - known.keys()
-    within = f"{at}." if at else ""
+    specs = {spec.name: spec for spec in fields(kind) if spec.name not in known}  # type: ignore[arg-type]
+    hints, within = _hints_of(kind), f"{at}." if at else ""  # type: ignore[arg-type]
     for word in table:
-        if word not in valid:
-            raise ConfigError(file, f"{within}{word}", unknown(str(word), valid))
-    for word in (word for word in specs if word in valid):
-        value, spec = table.get(word), specs[word]
+        if word not in specs:
+            raise ConfigError(file, f"{within}{word}", unknown(str(word), specs))
+    for word, spec in specs.items():
+        value = table.get(word)
         if value is not None or spec.default is spec.default_factory is MISSING:
             known[word] = _checked(hints[word], value, file, within + word)
     return kind(**known)
@@ -212,11 +202,6 @@ def nearest(word: str, valid: Iterable[str], otherwise: str) -> str:
     """``Did you mean 'kick'?``, or ``otherwise`` if no valid word is similar."""
     near = difflib.get_close_matches(word, list(valid), 1, 0.5)
     return f"Did you mean {near[0]!r}?" if near else otherwise
-
-
-@cache
-def _fields_of(kind: Any) -> tuple[dict[str, Field[Any]], dict[str, Any]]:
-    return {spec.name: spec for spec in fields(kind)}, get_type_hints(kind, include_extras=True)
 
 
 def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
@@ -275,8 +260,7 @@ class Confines:
     trusted: bool = True
 
     def require_path(self, path: Path, source: str) -> Path:
-        """The path with links resolved. ``source`` is the file that names it. Raises ConfigError: it lies
-        outside."""
+        """The path, which ``source`` names, with links resolved. Raises ConfigError: it lies outside."""
         resolved = path.resolve()
         allowed = ((self.root / place).expanduser() for place in self.allow if "://" not in place)
         if any(resolved.is_relative_to(folder.resolve()) for folder in (self.root, *allowed)):

@@ -1,8 +1,7 @@
 """A workspace (the folder that holds chronicle.toml and runs/), its runs, and how a run is added.
 
 A run is added completely or not at all: its logs are copied into a hidden folder, which is then renamed.
-Links are left out, since their targets may be anything and a workspace is kept in git; `follow` copies the
-targets.
+Links are left out, since their targets may be anything and a workspace is kept in git; `follow` copies these.
 """
 
 from __future__ import annotations
@@ -62,8 +61,7 @@ class RunFolder:
 
     @property
     def title(self) -> str:
-        """The title of the run on one line: that of run.toml, else its name if the id was made from it
-        unchanged, else its id."""
+        """The title on one line: that of run.toml, else the name if the id was made of it, else the id."""
         title = self.config.title or (self.name if safe_id(self.name) == self.run_id else self.run_id)
         return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in title)
 
@@ -156,9 +154,8 @@ class Workspace:
         return Confines(self.root, tuple(self.config.allow), self.trusted)
 
     def untrusted(self) -> Workspace:
-        """The workspace as it may be built for a stranger: runs, roles, units and thresholds, but no
-        templates, pattern pages, site configuration, addresses or links, and nothing that its chronicle.toml
-        allows."""
+        """The workspace as it may be built for a stranger: runs, roles, units and thresholds. No templates,
+        pattern pages, site configuration, addresses or links, and nothing that its chronicle.toml allows."""
         names = "title", "x", "roles", "units", "false_alarms", "thresholds", "strict", "fail_on"
         kept = {name: getattr(self.config, name) for name in names}
         redact = replace(self.config.redact, secrets=True, allow=[])
@@ -352,8 +349,7 @@ def add(
 
 
 def _must_be_allowed(workspace: Workspace, logs: Sequence[Path], link: bool) -> None:
-    """Raises UsageError if a log is missing or contains the workspace, ConfigError if it may not be
-    linked."""
+    """Raises UsageError: a log is missing, or contains the workspace. Raises ConfigError: no link may be."""
     missing = [str(log) for log in logs if not log.exists()]
     if missing:
         raise UsageError(f"no such file or folder: {', '.join(missing)}", remedy="check the path")

@@ -120,9 +120,8 @@ def sweep(place: Path | None = None) -> int:
     for entry in entries:
         with suppress(OSError):  # another process removes it at the same time
             info, folder = entry.stat(follow_symlinks=False), Path(entry.path)
-            own = sys.platform == "win32" or (
-                info.st_uid == os.getuid() and stat.S_IMODE(info.st_mode) == 0o700
-            )
+            mode_and_owner = stat.S_IMODE(info.st_mode), info.st_uid
+            own = sys.platform == "win32" or mode_and_owner == (0o700, os.getuid())
             held = _held(folder) if own and entry.is_dir(follow_symlinks=False) else None
             if held is not None and held >= 0:  # without locks a folder may still be in use
                 _leave(folder, held)

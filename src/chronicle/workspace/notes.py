@@ -1,14 +1,12 @@
 """Notes and reviews of people about a run, a line each, in files that only people and two commands write.
 
-A line that `chronicle note` or `chronicle review` adds to runs/<id>/notes.md looks like this, and may be
-edited by hand:
+`chronicle note` and `chronicle review` add such lines to runs/<id>/notes.md, which may be edited by hand:
 
     - 2026-11-18T22:41+01:00 · ada · decision · step 58900 · event rise-a1-59000: Back to 56 000.
     - 2026-11-19T09:05+01:00 · jonas · review bad: The level shift never went away.
 
 Every other paragraph of the file is a note without a date. A build reads notes and never writes them. They
-are plain text, and never interpreted as Markdown or HTML. `NOTES.log`, in the folder of a log, is read in the
-same way."""
+are plain text, never interpreted as Markdown or HTML. `NOTES.log` in the folder of a log is read alike."""
 
 from __future__ import annotations
 
@@ -84,9 +82,8 @@ def write_note(file: Path, note: Note) -> None:
     """Appends one note to the file, completely or not at all. Raises UsageError: the author or event would
     not be read back unchanged."""
     if note.event and not re.fullmatch(_EVENT, note.event):
-        raise UsageError(
-            f"{note.event!r} is not the id of an event", remedy="`chronicle explain` shows the ids"
-        )
+        remedy = "`chronicle explain` shows the ids"
+        raise UsageError(f"{note.event!r} is not the id of an event", remedy=remedy)
     match = _NOTE.fullmatch(line_of(note).split("\n")[0])
     if not match or ((match["author"] or "").strip(), match["event"] or "") != (note.author, note.event):
         named = f"author {note.author!r}" + (f" or event {note.event!r}" if note.event else "")
