@@ -25,7 +25,7 @@ from benchmarks.pictures import DPI
 from chronicle.build.produce import Run
 from chronicle.build.sources import spread
 from chronicle.figures import draw
-from chronicle.figures.layout import scene, whole_plan, zoom_plan
+from chronicle.figures.layout import Scene, whole_plan, zoom_plan
 from chronicle.figures.sheet import NARROW, WIDE
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series, Timeline, Verdict
 from chronicle.story import tell
@@ -95,8 +95,8 @@ def compare(points: int, rounds: int, folder: Path) -> list[tuple[str, float, fl
     timeline, told = long_run(points)
 
     def ours(zoomed: bool) -> None:
-        run = scene(timeline, told)
-        assert run is not None
+        run = Scene(timeline, told)
+        assert run.panels
         for width in (WIDE, NARROW):
             plan = zoom_plan(run, run.findings[0], width) if zoomed else whole_plan(run, width)
             (folder / "ours.svg").write_bytes(plan.paint().svg())

@@ -26,7 +26,7 @@ from chronicle.figures.annotations import (
     fills,
     spread,
 )
-from chronicle.figures.layout import GAP_PX, LEFT_PX, scene, whole_plan
+from chronicle.figures.layout import GAP_PX, LEFT_PX, Scene, whole_plan
 from chronicle.figures.scales import RIGHT_PX, Window
 from chronicle.figures.sheet import NARROW, WIDE, text_px
 from chronicle.model import Fault, Join, JoinKind, Place, Verdict
@@ -187,7 +187,7 @@ def test_the_figure_grows_by_the_lane_and_tells_of_it(tmp_path):
     calm = run(range(300), falling(300))
     failed = replace(calm, faults=(fault(120), fault(130, "nccl")))
     plans = [
-        whole_plan(scene(case, diagnosis()), width) for width in (WIDE, NARROW) for case in (calm, failed)
+        whole_plan(Scene(case, diagnosis()), width) for width in (WIDE, NARROW) for case in (calm, failed)
     ]
     assert [b.height - a.height for a, b in (plans[:2], plans[2:])] == [FaultLane.height + GAP_PX - 4] * 2
     figures = draw(failed, diagnosis(), tmp_path, (), title="t")

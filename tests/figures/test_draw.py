@@ -13,7 +13,7 @@ from tests.figures.runs import diagnosis, falling, finding, rolled_back, run
 from tests.figures.test_style import contrast
 
 from chronicle.figures import draw
-from chronicle.figures.layout import scene, whole_plan
+from chronicle.figures.layout import Scene, whole_plan
 from chronicle.figures.sheet import DARK, LIGHT, Sheet
 from chronicle.model import Role, Timeline
 from chronicle.story import tell
@@ -132,7 +132,7 @@ def heights(sheet, token="live"):
 def test_a_spike_of_one_sample_among_a_million_is_seen(width, at):
     values = np.full(1_000_000, 2.0)
     values[at] = 3.0
-    reached = heights(whole_plan(scene(run(np.arange(1_000_000), values), diagnosis()), width).paint())
+    reached = heights(whole_plan(Scene(run(np.arange(1_000_000), values), diagnosis()), width).paint())
     assert max(reached) - min(reached) > 90
 
 

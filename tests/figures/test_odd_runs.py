@@ -14,7 +14,7 @@ from tests.figures.runs import attempt, diagnosis, falling, finding, run, series
 
 from chronicle.classify.patterns import PATTERNS
 from chronicle.figures import whole_alt, whole_caption, zoom_alt
-from chronicle.figures.layout import scene, thumbnail, whole_plan, zoom_plan
+from chronicle.figures.layout import Scene, thumbnail, whole_plan, zoom_plan
 from chronicle.figures.sheet import NARROW, WIDE
 from chronicle.story import tell
 from chronicle.timeline import stitch
@@ -26,7 +26,7 @@ LEVEL = falling(400)
 
 def painted(timeline, judged):
     """Every figure of a run is XML whose paths are numbers; the plan of the whole."""
-    run = scene(timeline, judged)
+    run = Scene(timeline, judged)
     by_mark = {event.mark: event for event in tell(timeline, judged).events if event.patterns}
     plans = [whole_plan(run, width) for width in (WIDE, NARROW)]
     zooms = [(item, zoom_plan(run, item, WIDE)) for item in run.zooms()]
@@ -75,7 +75,7 @@ def test_odd_values_and_steps_are_drawn(name):
 
 @pytest.mark.parametrize("value", [NAN, INF])
 def test_a_thumbnail_without_a_value_shows_crosses(value):
-    sheet = thumbnail(scene(run(np.arange(400), np.full(400, value)), diagnosis()))
+    sheet = thumbnail(Scene(run(np.arange(400), np.full(400, value)), diagnosis()))
     drawn = ElementTree.fromstring(sheet.svg())
     assert [path.get("class") for path in drawn.iter(f"{SVG}path")] == ["live s", "live s"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.figures.runs import attempt, diagnosis, falling, finding, rolled_back, run, series
 
-from chronicle.figures.layout import scene
+from chronicle.figures.layout import Scene
 from chronicle.figures.scales import Segment, all_panels, run_panels
 from chronicle.model import JoinKind, Role
 from chronicle.story.measured import RunView
@@ -18,7 +18,7 @@ def test_the_zoom_of_a_finding_that_led_to_a_rollback_reaches_the_step_resumed_f
     (join,) = timeline.joins
     assert (join.kind, join.from_step, join.to_step) == (JoinKind.ROLLBACK, 399, 300)
     divergence = finding("divergence-after-spike", 380, None)
-    drawn = scene(timeline, diagnosis(divergence, joins=timeline.joins))
+    drawn = Scene(timeline, diagnosis(divergence, joins=timeline.joins))
     first, last = drawn.window(drawn.findings[0])
     assert first < join.to_step and last > join.from_step
 
@@ -34,7 +34,7 @@ def test_a_segment_that_meets_no_finding_holds_none_of_its_points():
 
 def test_a_zoom_shows_at_least_22_samples():
     spike = finding("spike-fast-recovery", 3000, 3000)
-    long = scene(run(np.arange(0, 6000, 10), falling(600)), diagnosis(spike))
+    long = Scene(run(np.arange(0, 6000, 10), falling(600)), diagnosis(spike))
     first, last = long.window(long.findings[0])
     assert last - first >= 22 * 10
 
@@ -74,23 +74,23 @@ def test_a_metric_that_is_only_nan_leaves_no_empty_picture():
     loss[80:] = np.nan
     timeline = stitch([attempt("a.csv", series("loss", np.arange(100), loss), after)])
     nan = finding("nan-inf", 80, None)
-    assert (scene(timeline, diagnosis(nan)).first, scene(timeline, diagnosis(nan)).last) == (0, 99)
+    assert (Scene(timeline, diagnosis(nan)).first, Scene(timeline, diagnosis(nan)).last) == (0, 99)
     later = finding("nan-inf", 200, None, "eval")
-    assert scene(timeline, diagnosis(nan, later)).last == 200
+    assert Scene(timeline, diagnosis(nan, later)).last == 200
 
 
 def test_what_is_not_over_ends_with_its_series_and_not_with_the_log():
     steps = np.arange(100)
     late = series("eval", [0, 10_000], [1.0, 1.0], Role.VALIDATION_LOSS)
     timeline = stitch([attempt("a.csv", series("loss", steps, falling(100)), late)])
-    drawn = scene(timeline, diagnosis(finding("divergence-no-spike", 60, None)))
+    drawn = Scene(timeline, diagnosis(finding("divergence-no-spike", 60, None)))
     (item,) = drawn.findings
     first, last = drawn.window(item)
     assert item.end == 99 and 0 <= first < 60 and 99 < last < 110
 
 
 def test_a_zoom_at_the_start_of_a_long_run_shows_no_steps_before_it():
-    drawn = scene(
+    drawn = Scene(
         run(np.arange(100_000), falling(100_000)), diagnosis(finding("spike-slow-recovery", 10, 60))
     )
     first, _ = drawn.window(drawn.findings[0])
@@ -104,7 +104,7 @@ def test_trainings_side_by_side_over_the_same_steps_have_no_bars(last, n_bars):
     logs = [
         attempt(f"{n}.csv", series("loss", np.arange(e), falling(200, n)[:e])) for n, e in enumerate(ends)
     ]
-    assert len(scene(stitch(logs, relation="seeds"), diagnosis()).bars) == n_bars
+    assert len(Scene(stitch(logs, relation="seeds"), diagnosis()).bars) == n_bars
 
 
 def test_a_speed_below_zero_was_not_measured_and_takes_no_room():
@@ -112,7 +112,7 @@ def test_a_speed_below_zero_was_not_measured_and_takes_no_room():
     speed = np.where(np.arange(100) < 6, -100.0, 40.0 + np.arange(100) % 7)
     mfu = series("mfu", np.arange(100), speed, Role.THROUGHPUT)
     log = attempt("a.csv", series("loss", np.arange(100), falling(100)), mfu)
-    run = scene(stitch([log]), diagnosis(finding("throughput-drop", 20, None, "mfu")))
+    run = Scene(stitch([log]), diagnosis(finding("throughput-drop", 20, None, "mfu")))
     (panel,) = (panel for panel in run.panels if panel.name == "mfu")
     assert run.body(panel).low > 30
     assert all(np.isfinite(segment.values).all() for segment in panel.segments())  # no cross says NaN

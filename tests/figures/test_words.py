@@ -14,7 +14,7 @@ from matplotlib.path import Path
 from tests.figures.runs import attempt, diagnosis, falling, finding, run, series
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.figures.layout import scene, whole_plan
+from chronicle.figures.layout import Scene, whole_plan
 from chronicle.figures.scales import Line, Pane, Panel, Scale, Segment, Window
 from chronicle.figures.sheet import CAPITAL, Sheet, label_px, text_px
 from chronicle.figures.strokes import Room, strokes
@@ -87,7 +87,7 @@ def test_a_name_stands_off_where_lines_are_close_together_at_the_foot(width):
 
 
 def names_apart(lines, width):
-    plan = whole_plan(scene(stitch([attempt("x", *lines)]), diagnosis(finding("level-shift", 90, 99))), width)
+    plan = whole_plan(Scene(stitch([attempt("x", *lines)]), diagnosis(finding("level-shift", 90, 99))), width)
     (curves,) = plan.curves
     boxes = labels(plan)
     assert len(boxes) == len(curves.panel.lines) > 1 and overlapping(boxes) == []
@@ -107,7 +107,7 @@ def test_no_name_floats_where_its_line_has_ended_in_nan(width):
         series("val/loss", steps[::10], ended[::10] + 0.1, Role.VALIDATION_LOSS),
     ]
     judged = diagnosis(finding("nan-inf", 250, None, "train/loss", "x"))
-    plan = whole_plan(scene(stitch([attempt("x", *lines)]), judged), width)
+    plan = whole_plan(Scene(stitch([attempt("x", *lines)]), judged), width)
     boxes = labels(plan)
     last = 54 + plan.window.px(250)
     assert {"train/loss", "val/loss"} <= set(boxes) and overlapping(boxes) == []
@@ -118,7 +118,7 @@ def test_no_name_floats_where_its_line_has_ended_in_nan(width):
 def test_a_peak_that_the_frame_cuts_has_its_value(width):
     values = falling(400)
     values[200] = 512.0
-    assert "512" in labels(whole_plan(scene(run(np.arange(400), values), diagnosis()), width))
+    assert "512" in labels(whole_plan(Scene(run(np.arange(400), values), diagnosis()), width))
 
 
 @pytest.mark.parametrize("number", ["7", "12", "30"])
@@ -126,7 +126,7 @@ def test_a_peak_that_the_frame_cuts_has_its_value(width):
 def test_a_number_stays_within_its_badge(number, pattern):
     many = [finding(pattern, 10 * n, 10 * n + 2) for n in range(1, int(number) + 1)]
     drawn = ElementTree.fromstring(
-        whole_plan(scene(run(np.arange(400), falling(400)), diagnosis(*many)), 900).paint().svg()
+        whole_plan(Scene(run(np.arange(400), falling(400)), diagnosis(*many)), 900).paint().svg()
     )
     (text,) = [t for t in drawn.iter(f"{SVG}text") if t.text == number and t.get("class").startswith("on_")]
     x, y, size = (float(text.get(name)) for name in ("x", "y", "font-size"))

@@ -111,6 +111,6 @@ def test_criteria(criterion: Criterion, said: tuple[str, str, str]) -> None:
     value, limit, met = (
         words.criterion_value(criterion),
         words.threshold(criterion),
-        words.met_words(criterion),
+        words.OUTCOMES[criterion.met],
     )
     assert (value, limit, met[1]) == said

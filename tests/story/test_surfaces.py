@@ -17,7 +17,7 @@ from tests.story.told_specimens import NAMES, Specimen, specimen
 from chronicle.build.entry import entry_from_json, to_json
 from chronicle.cli.terminal import explain, list_lines, run_lines
 from chronicle.figures import whole_alt, zoom_alt
-from chronicle.figures.layout import scene, whole_plan, zoom_plan
+from chronicle.figures.layout import Scene, whole_plan, zoom_plan
 from chronicle.metrics.values import count
 from chronicle.pages import PAGE_KINDS, assets, lists
 from chronicle.pages.chronology import markdown
@@ -116,8 +116,8 @@ def test_every_id_is_an_anchor_once(name: str) -> None:
 def test_the_words_of_figures_are_those_of_the_events(name: str) -> None:
     run = specimen(name)
     by_mark = {event.mark: event for event in run.story.events if event.patterns}
-    drawn = scene(run.timeline, run.diagnosis)
-    assert drawn is not None
+    drawn = Scene(run.timeline, run.diagnosis)
+    assert drawn.panels
     assert [str(item.number) for item in drawn.findings] == sorted(by_mark, key=int)
     alt = whole_alt(name, drawn, whole_plan(drawn, 900), by_mark)
     for item in drawn.findings[:6]:
@@ -130,8 +130,8 @@ def test_the_words_of_figures_are_those_of_the_events(name: str) -> None:
 def test_a_peak_beyond_the_frame_is_a_lower_bound_in_figure_and_sentence_alike(name: str) -> None:
     run = specimen(name)
     peaks = {n.value: n.words for event in run.story.events for n in event.numbers if n.name == "peak"}
-    drawn = scene(run.timeline, run.diagnosis, edge=picture_edge(run.timeline, run.config))
-    assert drawn is not None
+    drawn = Scene(run.timeline, run.diagnosis, edge=picture_edge(run.timeline, run.config))
+    assert drawn.panels
     for plan in (whole_plan(drawn, 900), *(zoom_plan(drawn, item, 900) for item in drawn.zooms())):
         for clip in [clip for curves in plan.curves for clip in curves.clips if clip.value in peaks]:
             assert clip.words.startswith("≥ ") is peaks[clip.value].startswith("at least ")
@@ -173,14 +173,14 @@ def surfaces(name: str) -> dict[str, str]:
     """Every text that tells a run's events, without markup."""
     run = specimen(name)
     by_mark = {event.mark: event for event in run.story.events if event.patterns}
-    drawn = scene(run.timeline, run.diagnosis)
+    drawn = Scene(run.timeline, run.diagnosis)
     shown = {
         "headline and story": " ".join([run.story.headline, *run.story.paragraphs]),
         "terminal": unstyle("\n".join(run_lines(name, run.timeline, run.diagnosis, run.story))),
         "explain": unstyle("\n".join(explain(run.diagnosis, run.story))),
         "list": unstyle("\n".join(list_lines([(name, run.entry, "built")]))),
         "export": markdown([run.entry]).replace("\\", ""),
-        "figure": whole_alt(name, drawn, whole_plan(drawn, 900), by_mark) if drawn is not None else "",
+        "figure": whole_alt(name, drawn, whole_plan(drawn, 900), by_mark) if drawn.panels else "",
     }
     return {place: one_line([unescaped(text)]) for place, text in {**made(name, PAGE_KINDS), **shown}.items()}
 

@@ -275,7 +275,7 @@ def _finding(finding: Finding, axis: Axis) -> Iterator[str]:
     where = " · ".join(filter(None, (finding.metric, finding.attempt)))
     sure = f"severity {finding.severity:.2f}, confidence {finding.confidence:.2f}"
     yield f"   {finding.pattern}{f' in {where}' if where else ''}: {sure}"
-    marks = ((f"{_MARKS[words.met_words(c)[0]]} {c.name}", c) for c in finding.criteria)
+    marks = ((f"{_MARKS[words.OUTCOMES[c.met][0]]} {c.name}", c) for c in finding.criteria)
     rows = [(name, words.criterion_value(c, axis), words.threshold(c, axis)) for name, c in marks]
     yield from columns(rows, "     ")
     measured = {key: value_words(v) for key, v in finding.evidence.items() if key not in _LEVELS}

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.errors import UsageError
-from chronicle.figures.layout import Plan, Scene, preview_plan, scene, thumbnail, whole_plan, zoom_plan
+from chronicle.figures.layout import Plan, Scene, preview_plan, thumbnail, whole_plan, zoom_plan
 from chronicle.figures.scales import Panel, Segment, all_panels
 from chronicle.figures.sheet import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, Sheet, one_line
 from chronicle.metrics.values import plural, with_unit
@@ -50,13 +50,14 @@ def draw(
     ``x``, the result of `chronicle.timeline.on_axis`, the whole run is drawn over that axis. Returns "whole",
     "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share", a PNG for link
     previews; for a run without any value only a "whole" that says so."""
-    run = scene(timeline, diagnosis, edge=edge)
-    if run is None:
+    run = Scene(timeline, diagnosis, edge=edge)
+    if not run.panels:
         blank = {variant: Sheet(width, 80) for variant, width in _WIDTHS.items()}
         for sheet in blank.values():
             sheet.write(_NO_METRIC, sheet.width / 2, 44, anchor="middle")
         return (Figure("whole", _written("whole", blank, folder), f"{one_line(title)}: {_NO_METRIC}"),)
-    over = (scene(timeline, diagnosis, x, edge) if x is not None else None) or run
+    over = run if x is None else Scene(timeline, diagnosis, x, edge)
+    over = over if over.panels else run
     marked = {event.mark: event for event in events if event.patterns}
     plans = {variant: whole_plan(over, width) for variant, width in _WIDTHS.items()}
     alt, caption = whole_alt(title, over, plans["wide"], marked), whole_caption(over, *plans.values())
@@ -77,8 +78,8 @@ def picture(
 ) -> bytes:
     """The figure of a run, or of the finding with this mark, as a PNG with two pixels per CSS pixel.
     Raises UsageError: there is nothing to draw, or no finding has this mark."""
-    run = scene(timeline, diagnosis, edge=edge)
-    if run is None:
+    run = Scene(timeline, diagnosis, edge=edge)
+    if not run.panels:
         raise UsageError(_NO_METRIC)
     numbered = {str(item.number): item for item in run.findings}
     if mark and mark not in numbered:

@@ -33,9 +33,12 @@ _FARTHEST_ROLLBACK = 12  # widths: a zoom does not include a rollback that goes 
 
 
 class Scene:
-    """A run from step ``first`` to ``last``. From ``edge`` on, a digitised picture may cut off the loss."""
+    """A run from step ``first`` to ``last``, on request over the axis ``x``; without ``panels`` if no attempt
+    logged a value. From ``edge`` on, a digitised picture may cut off the loss."""
 
-    def __init__(self, timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None, edge: float) -> None:
+    def __init__(
+        self, timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None, edge: float = math.inf
+    ) -> None:
         self.timeline, self.edge = timeline if x is None else x.timeline, edge
         self.panels = scales.run_panels(self.timeline, diagnosis)
         every = bars(self.timeline) if len(timeline.attempts) > 1 else {}
@@ -54,7 +57,6 @@ class Scene:
         self.ends: Pair = (self.first - pad, self.last + pad)  # of the x axis of the whole run
         self.joins = lettered(diagnosis if x is None else replace(diagnosis, joins=self.timeline.joins))
         self.axis = one_line(axis_of(self.timeline).noun, 24)
-        self._single: dict[str, Panel] = {}  # panels of single metrics, made when first asked for
 
     def body(self, panel: Panel) -> Scale:
         """The y axis of a panel of the whole run, with room for the peaks of the findings on it."""
@@ -102,19 +104,11 @@ class Scene:
 
     def zoom_panels(self, item: Occurrence) -> Sequence[Panel]:
         """The first panel, and the others that have at least two values in the window."""
-        first, *others = scales.finding_panels(self.timeline, self.panels[0], item.finding, self._single)
+        first, *others = scales.finding_panels(self.timeline, self.panels[0], item.finding)
         window = self.window(item)
         parts = ((panel, (s.inside(*window) for s in panel.segments())) for panel in others)
         seen = (panel for panel, inside in parts if sum(len(s.finite()) for s in inside) >= 2)
         return [first, *seen][: scales.MOST_PANELS]
-
-
-def scene(
-    timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None, edge: float = math.inf
-) -> Scene | None:
-    """The run to draw, on request over the axis ``x``; None if no attempt logged a value."""
-    run = Scene(timeline, diagnosis, x, edge)
-    return run if run.panels else None
 
 
 def _are_alike(every: Iterable[Sequence[Segment]]) -> bool:

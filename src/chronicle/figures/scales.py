@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet, one
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import SCORES, shown_metric
 from chronicle.metrics.values import count, level
-from chronicle.model import Diagnosis, Finding, Floats, Role, Timeline, Track
+from chronicle.model import Diagnosis, Finding, Floats, Role, Timeline, Track, cached_by_object
 from chronicle.story.measured import finite_values
 
 MOST_PANELS = 4
@@ -110,30 +110,25 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
     if main is None:
         return []
     first = _panel(_family(main, tracks, {track.metric for track in named}))
-    more = [track for f in diagnosis.findings for track in _named_or_needed(f, tracks)]
-    return [first, *_single(more, [first], {})][:3]
+    more = (track for f in diagnosis.findings for track in _named_or_needed(f, tracks))
+    return [first, *islice(_others(more, [first]), 2)]
 
 
 def all_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
-    """The panels of the run, then one for each other metric that is no counter and has a course, the longest
-    first."""
+    """The panels of the run, then, the longest first, those of all other metrics that count nothing."""
     first, others = run_panels(timeline, diagnosis), _longest_first(_drawable(timeline))
-    return [*first, *_single((t for t in others if np.isfinite(t.values).sum() > 1), first, {})]
+    return [*first, *_others((t for t in others if np.isfinite(t.values).sum() > 1), first)]
 
 
 def _longest_first(tracks: dict[str, Track]) -> list[Track]:
     return sorted((t for t in tracks.values() if t.role not in _COUNTERS), key=lambda t: -len(t))
 
 
-def finding_panels(
-    timeline: Timeline, first: Panel, finding: Finding, single: dict[str, Panel]
-) -> Iterator[Panel]:
-    """The first panel, then the metrics that the finding names or needs, then its context. ``single`` keeps
-    panels of single metrics from one finding to the next."""
+def finding_panels(timeline: Timeline, first: Panel, finding: Finding) -> list[Panel]:
+    """The first panel, then the metrics that the finding names or needs, then its context."""
     tracks = _drawable(timeline)
     context = [track for role in _CONTEXT for track in _of_role(tracks, role)[:1]]
-    yield first
-    yield from _single([*_named_or_needed(finding, tracks), *context], [first], single)
+    return [first, *_others([*_named_or_needed(finding, tracks), *context], [first])]
 
 
 def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Track]:
@@ -143,10 +138,9 @@ def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Trac
     others = [t for t in tracks.values() if t is not main and t.role in LOSSES and _fit_on_one_axis(main, t)]
     spoken = [t for t in others if t.metric in named]
     sets = [t for t in others if t.role is Role.DATASET_LOSS and len(t) >= len(main) / 5]
-    validation = [
-        t for t in others if t.role is Role.VALIDATION_LOSS and not any(map(t.is_curve_of, spoken))
-    ][:1]
-    return list({t.metric: t for t in [main, *spoken, *sets, *validation]}.values())[: len(_STYLES)]
+    validation = [t for t in others if t.role is Role.VALIDATION_LOSS]
+    validation = [t for t in validation if not any(map(t.is_curve_of, spoken))][:1]
+    return list(dict.fromkeys([main, *spoken, *sets, *validation]))[: len(_STYLES)]
 
 
 def _fit_on_one_axis(*losses: Track) -> bool:
@@ -165,12 +159,15 @@ def _of_role(tracks: dict[str, Track], role: Role) -> list[Track]:
     return sorted((t for t in tracks.values() if t.role is role), key=lambda t: (-len(t), len(t.metric)))
 
 
-def _single(tracks: Iterable[Track], first: Sequence[Panel], single: dict[str, Panel]) -> Iterator[Panel]:
+def _others(tracks: Iterable[Track], first: Sequence[Panel]) -> Iterator[Panel]:
+    """A panel for each of the tracks that is in none of the ``first`` panels."""
     shown = {line.metric for panel in first for line in panel.lines}
-    for metric, track in {t.metric: t for t in tracks if t.metric not in shown}.items():
-        if metric not in single:
-            single[metric] = _panel([track])
-        yield single[metric]
+    return map(_panel_of, dict.fromkeys(t for t in tracks if t.metric not in shown))
+
+
+@cached_by_object  # the zooms of a run have panels in common
+def _panel_of(track: Track) -> Panel:
+    return _panel([track])
 
 
 def _drawable(timeline: Timeline) -> dict[str, Track]:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from chronicle.classify.patterns import BY_ID, PATTERNS
 from chronicle.errors import ConfigError
-from chronicle.metrics.values import moment
+from chronicle.metrics.values import gathered, moment
 from chronicle.model import Entry, Event, EventKind, Figure, Verdict
 from chronicle.pages.words import hour, place
 from chronicle.story import BY_PEOPLE, JOINS, deciding
@@ -285,9 +285,8 @@ def advice(event: Event, page: PatternPage) -> Advice:
 
 
 def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, ...]:
-    """The causes, ranked by the signs around an event: one that a sign speaks against goes to the end, the
-    others are ordered by how many speak for them, then as on the page of the pattern. Those for the other
-    kind of metric are left out."""
+    """The causes by the signs around an event: first those that most signs speak for, in the order of the
+    pattern's page, last those that one speaks against. Those for the other kind of metric are left out."""
     reward, rows = signs.get(Sign.OBJECTIVE.value), []
     for cause in causes:
         holds = {sign: signs.get(sign.value) for sign in (*cause.when, *cause.unless)}
@@ -303,12 +302,11 @@ def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, 
 
 @dataclass(frozen=True)
 class SiteData:
-    """All that the pages show. ``unreadable`` has pairs of a log or run and its problem, ``unknown`` the
-    names of texts that are named as logs, and that no reader knows. Entries may have
-    been shortened by `listed`; ``full_entry`` returns the complete one. ``site_url`` and ``edit_url`` end in
-    a slash, or are empty. Pages that are up to date are recognised by ``known`` (a hash of each entry by its
-    run), ``shared`` (a hash of everything else), and ``standing`` (the existing pages with their
-    `Page.made_of`)."""
+    """All that pages show. ``unreadable`` has pairs of a log or run and its problem, ``unknown`` the names
+    of texts that are named as logs and that no reader knows. Entries may have been shortened by `listed`;
+    ``full_entry`` returns the complete one. ``site_url`` and ``edit_url`` end in a slash, or are empty. Pages
+    that are up to date are recognised by ``known`` (a hash of each entry by its run), ``shared`` (a hash of
+    everything else), and ``standing`` (the existing pages with their `Page.made_of`)."""
 
     entries: Sequence[Entry]
     patterns: Sequence[PatternPage]
@@ -338,11 +336,7 @@ class SiteData:
 
     @cached_property
     def showing(self) -> Mapping[str, Sequence[Entry]]:
-        shown: dict[str, list[Entry]] = {}
-        for entry in self.entries:
-            for pattern in entry.diagnosis.patterns:
-                shown.setdefault(pattern, []).append(entry)
-        return shown
+        return gathered((pattern, entry) for entry in self.entries for pattern in entry.diagnosis.patterns)
 
     @cached_property
     def worst_first(self) -> Sequence[Entry]:

@@ -13,21 +13,11 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from chronicle.classify.patterns import BY_ID, PATTERNS, Trait, having
-from chronicle.metrics.values import clipped, count, grouped, moment, plural, value_words
+from chronicle.metrics.values import clipped, count, gathered, grouped, moment, plural, value_words
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
 from chronicle.pages import words
 from chronicle.pages.chronology import LISTED_ROWS, day_words
-from chronicle.pages.gallery import (
-    Advice,
-    Page,
-    PatternPage,
-    RunEvent,
-    SiteData,
-    advice,
-    figure,
-    last_time,
-    n_points,
-)
+from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, advice, figure, last_time, n_points
 from chronicle.pages.words import Html, Render, as_json, place, plain, slug
 from chronicle.story import CANNOT_TELL, JOINS, deciding, gravest
 from chronicle.story import card as card_words
@@ -139,8 +129,7 @@ def has_reviews(site: SiteData) -> bool:
 
 
 def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
-    """unreadable.md: logs that could not be read, by reason, and texts that no reader knows, which may be
-    logs; nothing if there are none."""
+    """unreadable.md: logs that could not be read, by reason, and texts that no reader knows; or nothing."""
     if not (site.unreadable or site.unknown):
         return
     rows, texts = list(starmap(_unread, site.unreadable[:LISTED_ROWS])), site.unknown[:LISTED_ROWS]
@@ -372,11 +361,10 @@ def in_training(entries: Sequence[Entry]) -> list[Entry]:
 def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:
     """Projects with their number of runs and the cards of the newest runs; the project with the newest run
     comes first. Projects of a single run share the last shelf, which has no name."""
-    number = Counter(str(entry.about.get("project", "")) for entry in entries)
-    of: dict[str, list[Entry]] = {}
-    for entry in sorted(entries, key=lambda entry: -moment(last_time(entry))):
-        project = str(entry.about.get("project", ""))
-        of.setdefault(project if number[project] > 1 else "", []).append(entry)
+    newest_first = sorted(entries, key=lambda entry: -moment(last_time(entry)))
+    projects = [str(entry.about.get("project", "")) for entry in newest_first]
+    number = Counter(projects)
+    of = gathered((p if number[p] > 1 else "", run) for p, run in zip(projects, newest_first, strict=True))
     named = [project for project in of if project][:SHELVES]
     shown = [(project, of[project]) for project in [*named, ""] if project in of]
     return [(project, len(runs), [card(run) for run in runs[:ON_A_SHELF]]) for project, runs in shown]
@@ -472,20 +460,12 @@ def _evidence(site: SiteData, entry: Entry) -> dict[str, object]:
     reasons = ((event, [findings[part] for part in event.parts if part in findings]) for event in grave)
     away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
     absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
+    by_pattern = gathered((pattern, event) for event in grave for pattern in event.patterns)
+    pages = ((same[0], site.page_of[p]) for p, same in by_pattern.items() if p in site.page_of)
+    bad = [(event, page) for event, page in pages if page.verdict is not Verdict.GOOD and page.causes]
     return {
         "reasons": [reason for reason in reasons if reason[1]][:TABLES],
         "absent": [page for page in absent if page.verdict is not Verdict.GOOD],
         "unassessed": words.unassessed(entry.diagnosis, site.pattern_title),
-        "helpful": _advice_for_run(site, entry),
+        "helpful": [advice(event, page) for event, page in bad[:CAUSES]],
     }
-
-
-def _advice_for_run(site: SiteData, entry: Entry) -> list[Advice]:
-    """Advice on the gravest events that are not good, one event of each pattern."""
-    first: dict[str, Event] = {}
-    for event in gravest(entry.events, entry.verdict):
-        for pattern in event.patterns:
-            first.setdefault(pattern, event)
-    pages = ((event, site.page_of[p]) for p, event in first.items() if p in site.page_of)
-    bad = (advice(event, page) for event, page in pages if page.verdict is not Verdict.GOOD and page.causes)
-    return list(islice(bad, CAUSES))

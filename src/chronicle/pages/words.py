@@ -29,7 +29,8 @@ _ROLES: dict[str, str] = {
     Role.POLICY_KL: "divergence from the reference",
     "attempts": "a second attempt",
 }
-_CRITERION_STATES = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
+# The mark and the words for the outcome of a criterion.
+OUTCOMES = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
 _CONFIG = "config/"
 _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
 _MOST_PHRASES = 6  # phrases of a table's cell
@@ -115,11 +116,6 @@ def threshold(criterion: Criterion, axis: Axis = IN_STEPS) -> str:
 def condition(runner_up_if: str, axis: Axis = IN_STEPS) -> str:
     """The condition for the runner-up, as the end of a sentence: ``, if the rise had been a ramp``."""
     return _counted_on(axis, f", if {runner_up_if.removeprefix('if ')}" if runner_up_if else "")
-
-
-def met_words(criterion: Criterion) -> tuple[str, str]:
-    """The name of the mark and the word for the outcome of a criterion."""
-    return _CRITERION_STATES[criterion.met]
 
 
 def role_words(role: str) -> str:

@@ -40,8 +40,7 @@ ACROSS_SERIES = having(Trait.ACROSS)
 
 @dataclass(frozen=True)
 class EventResult:
-    """The result for one labelled event. ``found_as`` is the pattern under which it was found (None: it was
-    missed)."""
+    """The result for one labelled event; ``found_as`` is the pattern it was found as (None: missed)."""
 
     pattern: str
     start_step: float
@@ -165,8 +164,7 @@ def _spellings(attempt: str | None) -> set[str]:
 
 
 def _same_series(label: Label, event: Event, finding: Finding) -> bool:
-    """Whether both are about the same series. Main series are distinguished from each other, side series are
-    not."""
+    """Whether both are about the same series; only main series are distinguished from each other."""
     named, pattern = finding.get("series"), finding.get("pattern")
     across = {pattern, event.pattern} & ACROSS_SERIES and pattern in event.names
     either = None in (event.series, named) or event.series == named
@@ -377,8 +375,7 @@ def score_folder(cases_folder: Path, predict: Predict) -> Score:
 
 @contextmanager
 def unlabelled(folder: Path) -> Iterator[Path]:
-    """A temporary copy of a run's folder without its label and its notes. It is called ``run``, so that no
-    name reveals the label."""
+    """A temporary copy of a run's folder without label and notes. No name tells the label: it is ``run``."""
     with scratch() as place:
         copy = place / "run"
         shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(*LABEL_FILES, NOTES, BESIDE))

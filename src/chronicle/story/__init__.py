@@ -142,8 +142,8 @@ def _headline_events(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Ev
     decide = deciding(happened, diagnosis.verdict)
     if diagnosis.verdict is Verdict.GOOD:
         return decide[:2]
-    first = sorted(decide[:3], key=happened.index)
-    return [first[0], *([decide[0]] if decide[0] is not first[0] else first[1:2])] if decide else []
+    in_order = sorted(decide[:3], key=happened.index)
+    return in_order[:2] if decide[:1] == in_order[:1] else [in_order[0], decide[0]]
 
 
 def _trainings_sentence(run: RunView) -> str:
@@ -192,8 +192,7 @@ def _restarts_sentence(run: RunView) -> str:
 
 
 def _told_events(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
-    """The events that are described one by one: the gravest findings that count, a few restarts, and possible
-    causes."""
+    """The events described one by one: the gravest findings that count, a few restarts, possible causes."""
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
     by_noun = grouped(filter(_is_live_finding, grave), event_name)
     first_ones = chain.from_iterable(same[:_MOST_ALIKE] for same in by_noun.values())

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chronicle.classify.measure import FEWEST_POINTS
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
@@ -160,6 +161,20 @@ class RunView:
             return f"the metric {track.metric}"
         alone = track is self.loss or all(map(track.is_curve_of, self.timeline.by_role(track.role)))
         return _NAMES[track.role] if alone else f"{_NAMES[track.role]} ({track.metric})"
+
+    def course(self) -> str:
+        """The course of the judged metric, for the card of a single training in which nothing was found:
+        ``loss 2.31 → 0.45 in 8 points, too few to be judged; ``."""
+        if self.loss is None:
+            return "no loss or reward to judge, "
+        values = self.loss.values[self.loss.live & np.isfinite(self.loss.values)]
+        if self.n_trainings > 1 or len(values) < 2:
+            return ""
+        first, last, unit = plainly(float(values[0])), plainly(float(values[-1])), self.loss.unit or ""
+        few = f" in {len(values)} points" if len(values) < FEWEST_POINTS else ""
+        few += ", too few to be judged" if few and self.loss.role in LOSSES else ""
+        name = self.name(None).removeprefix("the ").removeprefix("metric ")
+        return f"{name} {first} → {f'{last} {unit}'.rstrip()}{few}; "
 
 
 def picture_edge(timeline: Timeline, config: RunConfig) -> float:

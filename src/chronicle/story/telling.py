@@ -15,22 +15,10 @@ from operator import attrgetter, itemgetter
 
 import numpy as np
 
-from chronicle.classify.measure import FEWEST_POINTS
 from chronicle.classify.patterns import BY_ID
 from chronicle.classify.report import numbered
-from chronicle.metrics.names import LOSSES
-from chronicle.metrics.values import (
-    clipped,
-    count,
-    fault_words,
-    grouped,
-    instant,
-    plainly,
-    plural,
-    stated,
-    times_over,
-)
-from chronicle.model import Event, EventKind, Fault, Finding, JoinKind, Note, Quantity, Role, Track
+from chronicle.metrics.values import clipped, count, fault_words, grouped, instant, plural, stated, times_over
+from chronicle.model import Event, EventKind, Fault, JoinKind, Note, Quantity, Role, Track
 from chronicle.story.measured import DIVERGES, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
 from chronicle.story.restarts import join_event, lettered
 from chronicle.story.sentences import finding_words, listed
@@ -39,7 +27,6 @@ from chronicle.timeline.courses import distinct_in, wall_clock
 from chronicle.timeline.joins import last_ending
 from chronicle.workspace.notes import REVIEWS
 
-_RISE_FAMILY = "rise"  # in ids, for all rises of the loss: as the log grows, the pattern may change
 _MOST_FAULTS = 200  # events of faults; if there are more, the last event is about all others
 _STOPS = ("cancelled", "preemption", "time-limit")  # kinds by which people and schedulers end a job
 _CRASH_S = 60.0  # within which what is logged at one step is of one crash
@@ -148,39 +135,23 @@ def _end_event(run: RunView) -> Iterator[Event]:
         last, how, place = max(steps), ending.how, run.axis.place(max(steps))
         place += f" of {where}" if (where := run.training(attempt.name)) else ""
         words = _END_SENTENCES[how].format(place)
-        short = f"{_course(run)}{how or 'ends'} at {place}"
+        short = f"{run.course()}{how or 'ends'} at {place}"
         yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=how)
-
-
-def _course(run: RunView) -> str:
-    """The course of the judged metric of the only training, for the card of a run in which nothing was found:
-    ``loss 2.31 → 0.45 in 8 points, too few to be judged; ``."""
-    if run.loss is None:
-        return "no loss or reward to judge, "
-    values = run.loss.values[run.loss.live & np.isfinite(run.loss.values)]
-    if run.n_trainings > 1 or len(values) < 2:
-        return ""
-    first, last, unit = plainly(float(values[0])), plainly(float(values[-1])), run.loss.unit or ""
-    few = f" in {len(values)} points" if len(values) < FEWEST_POINTS else ""
-    few += ", too few to be judged" if few and run.loss.role in LOSSES else ""
-    name = run.name(None).removeprefix("the ").removeprefix("metric ")
-    return f"{name} {first} → {f'{last} {unit}'.rstrip()}{few}; "
 
 
 def _finding_event(run: RunView, group: FindingGroup) -> Event:
     """The event of a group of findings, named by the gravest one; its text tells all, in order of step."""
-    lead = group.lead
+    lead, family = group.lead, _family(group.lead.pattern)
     words, numbers = finding_words(run, lead)
     often = sum(p.pattern == lead.pattern and p.metric == lead.metric for p in group.parts)
     peaks = lead.pattern in RISES - DIVERGES - {"level-shift"}
     stages = f"peaked {times_over(often)}" if peaks else f"came in {count(often)} stages"
     again = f" It {stages}." if often > 1 else ""
     placed = [(lead.start_step, f"{words.sentence}{again}")]
-    others: dict[str, Finding] = {}
-    for part in sorted(group.parts, key=attrgetter("severity", "start_step"), reverse=True):
-        if part.pattern != lead.pattern and not {part.pattern, lead.pattern} <= RISES:
-            others.setdefault(_RISE_FAMILY if part.pattern in RISES else part.pattern, part)
-    for part, (more, further) in [(part, finding_words(run, part)) for part in others.values()]:
+    gravest_first = sorted(group.parts, key=attrgetter("severity", "start_step"), reverse=True)
+    by_family = grouped(gravest_first, lambda part: _family(part.pattern))
+    for part in (same[0] for name, same in by_family.items() if name != family):
+        more, further = finding_words(run, part)
         placed.append((part.start_step, more.sentence))
         numbers += further
     sentences, shorts = [sentence for _, sentence in sorted(placed, key=itemgetter(0))], words.short
@@ -190,7 +161,6 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
         sentences.append("This branch was discarded later.")
         shorts += " · discarded"
     at = run.index(lead.attempt)
-    family = _RISE_FAMILY if lead.pattern in RISES else lead.pattern
     event_id = f"{family}{'' if at is None else f'-a{at + 1}'}-{coarse(lead.start_step)}"
     texts = BY_ID[lead.pattern].title, " ".join(sentences), shorts, str(group.number)
     return Event(
@@ -208,6 +178,11 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
         patterns=tuple(dict.fromkeys([lead.pattern, *(part.pattern for part in group.parts)])),
         parts=tuple(part.id for part in group.parts),
     )
+
+
+def _family(pattern: str) -> str:
+    """The name of a pattern in ids: one for all rises of the loss, as it may change while the log grows."""
+    return "rise" if pattern in RISES else pattern
 
 
 def _with_ids(events: Iterable[Event]) -> list[Event]:
