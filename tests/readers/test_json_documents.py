@@ -410,6 +410,22 @@ def test_columns_stand_at_the_steps_of_their_own(tmp_path: Path) -> None:
     assert points(attempt)["train_losses"] == [(10, 3.0), (20, 2.75), (30, 2.5), (40, 2.25), (50, 2.0)]
 
 
+def test_columns_of_pymarl_stand_at_the_steps_that_sacred_keeps_beside_them(tmp_path: Path) -> None:
+    returns = [{"dtype": "float64", "py/object": "numpy.float64", "value": v} for v in (0.5, 1.25, 1.75, 2.0)]
+    content = {
+        "return_mean": returns,
+        "return_mean_T": [50, 2050, 4050, 6050],
+        "q_loss": [0.75, 0.5, 0.375, 0.25],
+        "q_loss_T": [2050, 4050, 6050, 8050],
+    }
+    (attempt,) = read(document(tmp_path, content))
+    assert points(attempt) == {
+        "return_mean": [(50, 0.5), (2050, 1.25), (4050, 1.75), (6050, 2.0)],
+        "q_loss": [(2050, 0.75), (4050, 0.5), (6050, 0.375), (8050, 0.25)],
+    }
+    assert attempt.series["return_mean"].role is Role.OBJECTIVE
+
+
 def test_where_a_column_has_no_steps_of_its_own_all_stand_in_rows(tmp_path: Path) -> None:
     content = {"train_steps": [10, 20, 30, 40], "loss": [3.0, 2.75, 2.5, 2.25]}
     (attempt,) = read(document(tmp_path, content))

@@ -47,7 +47,8 @@ MAX_BYTES = 1 << 28
 MOST_APART = 1.5  # times: a loss and the one held out, at the first step that is told
 _FIRST_TIME, _LAST_TIME = 1e9, 1e10  # Unix seconds: the years 2001 to 2286
 _NUMBERED = re.compile(r"(?:(?P<what>epoch|step|iter(?:ation)?|round|episode)[ _-]?)?(?P<number>\d{1,15})")
-_OWN_STEPS = re.compile(r"(?i)([a-z_ ]{0,30}?)[_ ]?(?:step|iter(?:ation)?|update)s?")
+# `valid_steps`; `return_mean_T` of PyMARL in the info.json of Sacred
+_OWN_STEPS = re.compile(r"(?i)([a-z_ ]{0,30}?)[_ ]?(?:step|iter(?:ation)?|update)s?|(?P<of>.+)_(?-i:T)")
 _OF_ONE = re.compile(r"(?i)(?:phase|stage|part|session|task|agent|player|team)(?![a-z])[^/]*$")
 _OF_TABLE = re.compile(r"(?:^|/)\d+(?:/|$)")  # a key that is the number of a row
 MAX_DEPTH, MAX_TABLES, MAX_RUNS = 8, 1000, 200
@@ -353,7 +354,8 @@ def rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any
 def _rows_by_own_steps(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
     """The rows of columns that have steps of their own: `valid_losses` stand at `valid_steps`, `train_losses`
     at `train_steps` or `steps`. [] if any column has none."""
-    counting = {match[1]: cells for key, cells in columns.items() if (match := _OWN_STEPS.fullmatch(key))}
+    named = ((_OWN_STEPS.fullmatch(key), cells) for key, cells in columns.items())
+    counting = {match["of"] or match[1] or "": cells for match, cells in named if match}
     rising = {of: cells for of, cells in counting.items() if None not in cells}
     rising = {of: cells for of, cells in rising.items() if all(a <= b for a, b in pairwise(cells))}
     rows = dict[int, Row]()
@@ -379,7 +381,10 @@ def _are_cells(value: Any, fewest: int = MIN_CELLS) -> bool:
 
 
 def _spelled(cell: Any) -> Any:
-    """A cell, or the number that a text in it spells: "tensor(2.5, device='cuda:0')"."""
+    """A cell, or the number that a text in it spells ("tensor(2.5, device='cuda:0')"), or that Sacred has
+    written as an object of numpy ({"py/object": "numpy.float64", "value": 2.5})."""
+    if isinstance(cell, dict) and str(cell.get("py/object")).startswith("numpy."):
+        return cell.get("value")
     return cell if not isinstance(cell, str) or (value := number(cell)) is None else value
 
 
