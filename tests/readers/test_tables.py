@@ -590,6 +590,13 @@ def test_the_monitor_of_an_environment_counts_its_steps(tmp_path: Path) -> None:
     assert attempt.facts["env_id"] == "CartPole-v1"
 
 
+def test_a_single_zero_byte_costs_no_row_of_a_monitor(tmp_path: Path) -> None:
+    comment = '#{"t_start": 1700000000.5, "env_id": "CartPole-v1"}\n'
+    rows = "\x0020.0,20,0.5\n31.0,31,1.25\n12.5,12,2.0\n"
+    attempt = attempt_of(tmp_path, comment + "r,l,t\n" + rows, "monitor.csv")
+    assert points_of(attempt, "episode reward") == [(20, 20.0), (51, 31.0), (63, 12.5)]
+
+
 def test_names_and_dates_beside_a_counter_are_no_reason_to_refuse_a_table(tmp_path: Path) -> None:
     rows = "".join(f"{i},{3 - i}.5,train,2024-05-01T12:00:0{i}Z,a\n" for i in range(3))
     attempt = attempt_of(tmp_path, "epoch,loss,mode,date,run\n" + rows)

@@ -27,6 +27,7 @@ from chronicle.model import Attempt, Fault, Place, relocated
 HEAD_BYTES = 8192
 _MOST_ZEROS = 1 << 26  # bytes at the start of a file that are skipped
 _CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])  # that no text has; 27 begins a colour
+_LONE_ZERO = re.compile(rb"(?<!\0)\0(?!\0)")  # one byte was damaged; where there are more, nothing was written
 _BLANKS = codecs.BOM_UTF8 + b" \t\n\r\v\f\0"
 _MOST_CONTROLS = 0.01  # of a text
 Kind = tuple[bool, bool, bytes, bytes]  # has it zeros, is it text, its first byte but blanks, its first byte
@@ -93,8 +94,11 @@ class Head:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The whole lines at the start, before any zeros, [] if it is no text; a single long line is cut."""
+        """The whole lines at the start, before any stretch of zeros; [] if it is no text. A single long line
+        is cut, and a single zero byte in a text is left out."""
         text, is_cut = self.start, len(self.start) == HEAD_BYTES
+        if b"\0" in text and not _is_utf16(text):
+            text = _LONE_ZERO.sub(b"", text) if self.is_clean else text
         if b"\0" in text and not _is_utf16(text):
             text, is_cut = text[: text.rfind(b"\n", 0, text.index(b"\0")) + 1], False
             if len(text.translate(None, _CONTROLS)) < len(text):
@@ -226,14 +230,15 @@ def _whole_and_cut(block: bytes) -> Iterator[bytes]:
 def _line_end(file: Any) -> bytes:
     pieces = []
     while piece := file.readline(BLOCK_BYTES):
-        pieces.append(piece if piece.strip(b"\0") else b"\0")
+        pieces.append(piece if piece.strip(b"\0") else b"\0\0")
         if piece.endswith(b"\n"):
             break
     return b"".join(pieces)
 
 
 def numbered_lines(block: bytes, n_before: int) -> Iterator[Line]:
-    """The lines of a block, which follows ``n_before`` others, without their ends."""
+    """The lines of a block, which follows ``n_before`` others, without their ends and single zero bytes."""
+    block = _LONE_ZERO.sub(b"", block) if b"\0" in block else block
     text = block.decode("utf-8", "replace")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
