@@ -341,7 +341,7 @@ _COUNTED = {
     " n_updates current_steps effective_batch_number train_step training_step step steps"
     " time/total_timesteps iteration iterations"
     " training_iteration iter numiters update updates _step total_timesteps timesteps_total timesteps"
-    " timestep timestepssofar",
+    " timestep timestepssofar t_env",
     "sample": "samples_count consumed_samples samples_trained_on samples",
     "token": "consumed_tokens tokens_seen tokens_processed tokens",
     "epoch": "epoch",

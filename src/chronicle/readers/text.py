@@ -27,7 +27,7 @@ from chronicle.model import Attempt, Fault, Place, relocated
 HEAD_BYTES = 8192
 _MOST_ZEROS = 1 << 26  # bytes at the start of a file that are skipped
 _CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])  # that no text has; 27 begins a colour
-_LONE_ZERO = re.compile(rb"(?<!\0)\0(?!\0)")  # one byte was damaged; where there are more, nothing was written
+_LONE_ZERO = re.compile(rb"(?<!\0)\0(?!\0)")  # a damaged byte; where there are more, nothing was written
 _BLANKS = codecs.BOM_UTF8 + b" \t\n\r\v\f\0"
 _MOST_CONTROLS = 0.01  # of a text
 Kind = tuple[bool, bool, bytes, bytes]  # has it zeros, is it text, its first byte but blanks, its first byte

@@ -254,6 +254,16 @@ def test_a_line_of_the_script_beside_those_of_deepspeed_names_its_step(tmp_path:
     assert "step" not in attempt.series
 
 
+def test_the_steps_of_the_environment_count_beside_its_episodes(tmp_path: Path) -> None:
+    text = "".join(
+        f"[INFO 10:0{n}:00] my_main Recent Stats | t_env: {2000 * n} | Episode: {120 * n}\n"
+        f"epsilon:   0.{9 - n}000\tloss:      0.0{n}00\treturn_mean:   {n / 4:.4f}\n"
+        for n in range(1, 10)
+    )
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "return_mean") == [(2000 * n, n / 4) for n in range(1, 10)]
+
+
 def test_how_many_were_right_is_no_progress(tmp_path: Path) -> None:
     text = ""
     for epoch in range(7, 19):
