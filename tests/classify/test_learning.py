@@ -67,9 +67,18 @@ def test_of_a_loss_with_a_high_floor_what_was_gained_is_the_measure(lost: float,
 
 @pytest.mark.parametrize(
     ("evaluations", "overfits"),
-    [((2.0, 2.2, 2.4), True), ((2.0, 2.05, 2.1), False), ((2.2, 2.0, 2.4), False), ((2.0, 2.4), False)],
+    [
+        ((2.0, 2.2, 2.4), True),
+        ((2.0, 2.05, 2.1), False),
+        ((2.2, 2.0, 2.4), False),
+        ((2.0, 2.4), False),
+        ((2.2, 2.0, 2.2, 2.4, 2.9), True),
+        ((2.2, 2.0, 2.4, 2.3, 2.9), False),
+    ],
 )
-def test_few_evaluations_have_to_be_worse_each_time(evaluations: tuple[float, ...], overfits: bool) -> None:
+def test_few_evaluations_have_to_be_worse_each_time_after_the_best(
+    evaluations: tuple[float, ...], overfits: bool
+) -> None:
     run = Curve(2).run()
     (attempt,) = run.attempts
     steps = np.linspace(600, 1900, len(evaluations)).astype(np.int64)
@@ -78,6 +87,17 @@ def test_few_evaluations_have_to_be_worse_each_time(evaluations: tuple[float, ..
     )
     d = classify(stitch([replace(attempt, series={**attempt.series, "val_loss": held_out})]))
     assert ("overfitting" in d.patterns) is overfits
+
+
+def test_a_training_of_five_epochs_can_overfit() -> None:
+    trained = np.array([2.0, 1.5, 1.2, 1.0, 0.8])
+    assert classify({"train_loss": trained, "val_loss": np.array([1.8, 1.4, 1.6, 1.9, 2.4])}).patterns == (
+        "overfitting",
+    )
+    assert not classify({"train_loss": trained, "val_loss": np.array([1.8, 1.4, 1.5, 1.45, 2.4])}).patterns
+    assert not classify(
+        {"train_loss": trained[::-1], "val_loss": np.array([1.8, 1.4, 1.6, 1.9, 2.4])}
+    ).patterns
 
 
 def beside_evaluations(metric: str, role: Role, steps: np.ndarray, values: np.ndarray) -> set[str]:

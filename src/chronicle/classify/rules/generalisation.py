@@ -2,11 +2,11 @@
 
 overfitting
     Sees: a validation loss that turns upwards while the training loss goes on falling.
-    Rule: the validation loss ends 1.5 % and five standard errors above its minimum, which lies before the
-    last tenth of the run, and the training loss fell by 1.5 % meanwhile or is too noisy to tell (of a loss
-    that never fell by a tenth, a sixth of its fall is enough); or, where no held-out loss tells, a held-out
-    score lost a third of its gain for good (`lost_scores`), also beside a score of the training alone that
-    went on rising.
+    Rule: the validation loss ends 1.5 % and five standard errors above its minimum (of up to five evaluations
+    15 %, each after the best being worse), which lies before the last tenth of the run, and the training loss
+    fell by 1.5 % meanwhile or is too noisy to tell (of a loss that never fell by a tenth, a sixth of its fall
+    is enough); or, where no held-out loss tells, a held-out score lost a third of its gain for good
+    (`lost_scores`), also beside a score of the training alone that went on rising.
     Blind to: runs without validation.
     False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. (arXiv:2305.16264) on repeated epochs.
@@ -38,7 +38,7 @@ from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE_POINTS, AttemptView, View, value_at
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.names import LOSSES, is_extreme, plain
-from chronicle.metrics.roles import direction
+from chronicle.metrics.roles import direction, judged_loss
 from chronicle.model import Finding, Floats, Role, Series, Steps
 
 SUDDEN = "grokking"
@@ -49,7 +49,7 @@ FEWEST_FOR_CORRELATION = 32  # evaluations of which it can be told whether neigh
 LEAST_SCORE_FALL = 0.05  # of a score's best value: a smaller fall has no practical meaning
 LEAST_RISE = 0.05  # of a held-out loss: less is no reason to doubt what was learned
 GAIN_LOST_SHARE = 1 / 6  # of what a held-out loss had fallen by, where that is less than a tenth of it
-FEWEST_EVALUATIONS = 6  # whose noise can be told
+FEWEST_EPOCHS, FEWEST_EVALUATIONS = 3, 6  # with a best one and two after it; whose noise can be told
 
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -57,19 +57,20 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
         yield from list(_overfitting(view, attempt, attempt.loss)) or lost_scores(attempt, attempt.loss)
     elif attempt.objective is not None and attempt.objective.role is Role.SCORE:
         yield from lost_scores(attempt, attempt.objective)
+    elif (few := judged_loss(attempt.series.values(), FEWEST_EPOCHS)) is not None:
+        yield from _overfitting(view, attempt, few)
     yield from late_generalisation(view, attempt) or _sudden_improvement(view, attempt)
 
 
 def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     limits, held_out = view.thresholds, [*map(each_step_once, attempt.by_role(Role.VALIDATION_LOSS))]
-    scores = attempt.by_role(Role.VALIDATION_SCORE)
     for validation in [s for s in held_out if measures(s) == measures(loss)] or held_out:
         steps, y = positive(validation)
-        if validation.metric == loss.metric or len(y) < 3:
+        if validation.metric == loss.metric or len(y) < FEWEST_EPOCHS:
             continue
         low, rise, need = turned_up(view, y)
-        better = any(gained(s, steps[low], steps[-1]) for s in scores)  # then only answers are less sure
-        need = max(need, limits.overfit_few) if better else need
+        better = any(gained(s, steps[low], steps[-1]) for s in attempt.by_role(Role.VALIDATION_SCORE))
+        need = max(need, limits.overfit_few) if better else need  # then only answers are less sure
         if rise < need or steps[-1] - steps[low] < limits.overfit_late * (steps[-1] - steps[0]):
             continue
         beside = (s for s in held_out if s.metric != loss.metric and not measures(validation) < measures(s))
@@ -108,7 +109,7 @@ def lost_scores(attempt: AttemptView, trained: Series) -> Iterator[Finding]:
             continue
         is_loss, nothing = trained.role in LOSSES, Turn(0.0, 0.0, 0.0)
         meanwhile = turn(trained, way.best_step, trained.steps[-1]) if is_loss else nothing
-        if meanwhile is None and ends_higher(trained, way.best_step):
+        if meanwhile is None and change(trained, way.best_step, trained.steps[-1]) > 0:
             continue
         held_out = (turn(s, way.best_step, s.steps[-1]) for s in attempt.by_role(Role.VALIDATION_LOSS))
         better = any(t.before - t.after >= LEAST_SCORE_FALL for t in filter(None, held_out))
@@ -143,8 +144,10 @@ def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
     """Of a validation loss: the sample of its minimum, the rise since, and the rise that is needed. Wider
     medians know the minimum better, so they see a slow turn in noise; the narrowest that tells places it."""
     n, limits = len(y), view.thresholds
-    if n < FEWEST_EVALUATIONS:  # too few for a noise: any three are in this order once in six
-        return 0, float(y[-1] - y[0]) if (np.diff(y) > 0).all() else 0.0, limits.overfit_few
+    if n < FEWEST_EVALUATIONS:  # too few for a noise
+        after = y[(low := int(np.argmin(y))) :]
+        is_turn = len(after) >= FEWEST_EPOCHS and (np.diff(after) > 0).all()
+        return low, float(after[-1] - after[0]) if is_turn else 0.0, limits.overfit_few
     width = 3 if n < 30 else 5
     widths = (width << k for k in range(n.bit_length()) if not k or width << k <= n // 4)
     turns = [risen_from_minimum(limits, y, width | 1) for width in widths]
@@ -193,18 +196,16 @@ def both_ends(steps: Floats | Steps, values: Floats, start: float, end: float) -
     return values[np.abs(steps - start) <= near], values[steps >= end - near]
 
 
-def ends_higher(loss: Series, start: float) -> bool:
-    """Whether a loss, some of whose values are zero or less, ends above what it was at a step."""
-    known = finite(loss)
-    before, after = both_ends(known.steps, known.values, start, float(known.steps.max(initial=int(start))))
-    return bool(len(before) and len(after) and median(after) > median(before))
+def change(series: Series, start: float, end: float) -> float:
+    """How far the level of a series moved from one step to another; NaN without values near both."""
+    known = finite(series)
+    before, after = both_ends(known.steps, known.values, start, end)
+    return median(after) - median(before)
 
 
 def gained(score: Series, start: float, end: float) -> bool:
     """Whether a score improves as a whole, and ends a stretch better than it was at its start."""
-    known = finite(score)
-    before, after = both_ends(known.steps, direction(score) * known.values, start, end)
-    return measure.improves(score) and not (len(before) and len(after) and median(after) <= median(before))
+    return measure.improves(score) and not direction(score) * change(score, start, end) <= 0
 
 
 def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
@@ -258,19 +259,18 @@ def apart(trained: Series, late: Series, sign: float) -> bool:
 def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if (loss := attempt.loss) is None or len(loss) < COURSE_POINTS:
         return
-    for drop in view.events(loss):
-        if drop.kind is not Kind.DROP or not is_abrupt(view, loss, drop) or by_heart(attempt, loss, drop):
-            continue
+    for drop in (event for event in view.events(loss) if event.kind is Kind.DROP):
         height, end = abs(drop.height), drop.end if drop.end is not None else len(loss) - 1
+        if not is_abrupt(view, loss, drop) or by_heart(attempt, loss, *loss.steps[[drop.onset - 1, end]]):
+            continue
         fall = at_least("fall", height, "log units", view.thresholds.drop, "drop_log")
         at = At(attempt, loss, loss.steps[drop.onset], loss.steps[drop.peak], loss.steps[end])
         checks, other = [fall, *noted(drop_samples=end - drop.onset)], "the learning rate had fallen there"
         yield finding(SUDDEN, at, checks, height, 0.7, ("lr-decay-drop", other))
 
 
-def by_heart(attempt: AttemptView, loss: Series, drop: Event) -> bool:
+def by_heart(attempt: AttemptView, loss: Series, start: float, end: float) -> bool:
     """Whether a held-out loss is no lower after a fall than before it, and a twentieth above its minimum."""
-    start, end = loss.steps[drop.onset - 1], loss.steps[drop.end if drop.end is not None else len(loss) - 1]
     for held_out in (s for s in attempt.by_role(Role.VALIDATION_LOSS) if s is not loss):
         lowest = held_out.values[held_out.steps <= start].min(initial=np.inf)
         if value_at(held_out, end) >= max((1 + LEAST_RISE) * lowest, value_at(held_out, start)) > 0:
