@@ -247,6 +247,11 @@ def test_blocks_out_of_order_are_sorted_with_a_doubt():
     assert names(cut) == ["f#1", "f#2"]
 
 
+def test_blocks_that_a_clock_has_in_their_order_are_two_attempts():
+    blocks = one_file(range(500, 1000), range(500), start=1.7e9)
+    assert (names(stitch(blocks)), joins(stitch(blocks))) == (["f#1", "f#2"], NONE)
+
+
 def test_equal_steps_are_sub_samples():
     steps = np.repeat(np.arange(30), 55)
     timeline = stitch({"loss": (steps, np.arange(len(steps)))})

@@ -63,7 +63,7 @@ def split(
             continue
         cuts = counter_restarts(by_time, ticks) or attempt_starts(ticks)
         resumed = process_starts(by_time, ticks, cuts)
-        if cuts and not relation_given and _are_blocks(ticks.steps, cuts):
+        if cuts and not relation_given and _are_blocks(ticks, cuts):
             cuts = []
             doubts.append(_BLOCKS.format(name=attempt.name))
         elif not cuts and (down := len(steps_back(ticks.steps))) > _rare_returns(ticks):
@@ -274,11 +274,13 @@ def _equal(a: Floats, b: Floats) -> Mask:
     return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))
 
 
-def _are_blocks(steps: Steps, cuts: list[int]) -> bool:
-    """Whether the pieces are blocks in a wrong order: none overlap, and each begins where another ends."""
-    ranges = sorted(_ranges(steps, cuts))
+def _are_blocks(ticks: Series, cuts: list[int]) -> bool:
+    """Whether the pieces are blocks in a wrong order: none overlap, each begins where another ends, and no
+    clock says that they were written in this order."""
+    ranges = sorted(_ranges(ticks.steps, cuts))
     longest = max(high - low for low, high in ranges)
-    return all(0 < b[0] - a[1] <= longest for a, b in pairwise(ranges))
+    goes_on = (ticks.times[cuts] > ticks.times[np.array(cuts) - 1]).all()
+    return not goes_on and all(0 < b[0] - a[1] <= longest for a, b in pairwise(ranges))
 
 
 def _ranges(steps: Steps, cuts: list[int]) -> list[tuple[int, int]]:
