@@ -462,6 +462,7 @@ train_mse_scaled: loss, val_mae: other
 log_likelihood: score, neg_log_likelihood: loss
 arena_win_rate: score, total_loss: loss, policy_loss: part-loss
 win_rate: objective, loss: part-loss
+return_mean: objective, battle_won_mean: score, test_battle_won_mean: validation-score, loss: part-loss
 episode.rwd: objective, episode.loss: part-loss
 Loss: loss, MeanIU: score
 fitness: objective, best_fitness: score, worst fitness: score

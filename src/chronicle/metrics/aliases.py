@@ -51,7 +51,8 @@ A_COST = (
 _STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
 SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
 MEANS = ("mean", "avg", "average", "averaged")
-_A_WIN = r"win ?(rate|ratio|share|pct|percent|random)"  # of games, also of those against chance
+# Of games, also of those against chance, and of battles in SMAC.
+_A_WIN = r"(win ?(rate|ratio|share|pct|percent|random)|battle won)"
 A_WIN = rf"\b{_A_WIN}\b"
 REWARDED = (
     rf"\b(rewards?|rew|rwd|returns?|fitness|utility|ep(isodic|isode)? (ret|rew|scores?)|ret mean|{_A_WIN}"
