@@ -183,6 +183,9 @@ OF_SWEEP = ["name,_step,epoch,width,val_loss"]
 OF_SWEEP += [f"{w}-sweep-{k},{90 - k * 37 % 50},{9 - k % 3},{2**k},0.{k}" for k, w in enumerate(WORDS * 2)]
 OF_IMAGES = ["image id,epoch,mse"]  # each after as many epochs as the one before, or others
 OF_IMAGES += [f"{WORDS[k % 4]}{k},{(100, 500, 300, 200)[k // 3 % 4]},0.{k * 7 % 10}5" for k in range(24)]
+PREDICTED = ["batch,loss,Predicted Class,Ground Truth"]
+PREDICTED += [f"{k % 3},0.{k * 7 % 10}1,[1],[{k % 2}]" for k in range(30)]
+FOLLOWED = ["epoch,loss,prediction,target", *(f"{k},{3 - k / 9},{1 - 1 / (k + 2):.4f},1" for k in range(12))]
 NO_COURSE = "configurations or items ({}), no steps"
 
 
@@ -212,6 +215,8 @@ NO_COURSE = "configurations or items ({}), no steps"
         (IN_FOLDS, "epoch", None, Role.LOSS),
         (OF_SWEEP, "item", NO_COURSE.format("name"), Role.OTHER),
         (OF_IMAGES, "item", NO_COURSE.format("image id"), Role.OTHER),
+        (PREDICTED, "item", NO_COURSE.format("Predicted Class, Ground Truth"), Role.OTHER),
+        (FOLLOWED, "epoch", None, Role.LOSS),
     ],
     ids=[
         "sweep",
@@ -237,6 +242,8 @@ NO_COURSE = "configurations or items ({}), no steps"
         "courses of folds",
         "runs of a sweep",
         "results at equal epochs",
+        "predictions",
+        "prediction of each epoch",
     ],
 )
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])

@@ -65,6 +65,9 @@ _ITEM = re.compile(
     r"name|(?!(?:batch|step|epoch|episode|iter|iteration|round|gpu|rank|worker|process|env|device)\b)\w+ id"
     r"|(?:trial|config|configuration|(?:cv )?fold|member|repeat)(?: (?:no|number|index))?|(?:random )?seed"
 )
+# What a model says of an item, and what is so.
+_PREDICTED = re.compile(r"(?:y )?pred(?:s|icted|ictions?)?(?: (?:class|label|value)s?)?")
+_TRUE = re.compile(r"(?:(?:y )?true|actual|ground truth)(?: (?:class|label|value)s?)?|labels?|targets?")
 
 Columns = Mapping[str, Column]
 
@@ -97,7 +100,7 @@ def attempts_of(
 def _course_or_items(read: Callable[..., Attempt], columns: Columns, n_rows: int) -> Attempt:
     """The attempt of a table, on the axis "item" where its rows are results of configurations or of items.
     Where steps without an order, or all the same, seem to count the rows, only numbers of items say so."""
-    names = [_OF_RUNS] if _OF_RUNS in columns else grid_columns(columns, n_rows)
+    names = [_OF_RUNS] if _OF_RUNS in columns else predictions(columns) or grid_columns(columns, n_rows)
     attempt = read()
     steps = max(attempt.series.values(), key=len).steps
     n_moves, n_down = (np.count_nonzero(way(steps[1:], steps[:-1])) for way in (np.not_equal, np.less))
@@ -169,6 +172,15 @@ def item_columns(columns: Columns, n_rows: int) -> list[str]:
     whole = {n: c.values for n, c in columns.items() if not c.is_text and len(c.values) == n_rows}
     is_ranking = n_rows >= _RANKED and any(_ranks(name, values) for name, values in whole.items())
     return [name for name, values in whole.items() if is_ranking and _is_grid(values)]
+
+
+def predictions(columns: Columns) -> list[str]:
+    """The columns of predictions and of the truth beside them, of which each row is that of an item; [] if
+    one of them lacks, or if a counter goes through the table: what is predicted then is that of a step."""
+    sides = [[n for n in columns if side.fullmatch(plain(n))] for side in (_PREDICTED, _TRUE)]
+    counted = (c.values for n, c in columns.items() if is_counter(n) and not c.is_text)
+    is_course = any((steps[1:] >= steps[:-1]).all() for steps in counted)
+    return [*sides[0], *sides[1]] if all(sides) and not is_course else []
 
 
 def _ranks(name: str, values: NDArray[Any]) -> bool:
