@@ -162,6 +162,20 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "step",
     ),
+    "DeepXDE's loss.dat, in which conditions are not tested": (
+        "# step, loss_train, loss_test, metrics_test\n" + repeated("{i} {loss} 4.0 0.125 {loss} 0.0 0.0\n"),
+        {
+            "loss_train": [(step, value + 4.125) for step, value in LOSS],
+            "loss_test": LOSS,
+            "loss_train/1": LOSS,
+            "loss_train/2": steps(*STEPS, first=4.0, by=0),
+            "loss_train/3": steps(*STEPS, first=0.125, by=0),
+            "loss_test/1": LOSS,
+            "loss_test/2": steps(*STEPS, first=0.0, by=0),
+            "loss_test/3": steps(*STEPS, first=0.0, by=0),
+        },
+        "step",
+    ),
     "DeepXDE's table, whose cells are lists": (
         "Step      Train loss            Test loss             Test metric\n"
         + repeated("{i}         [{loss}, 2.50e-01]  [4.62e+00, 2.50e-01]  []\n"),

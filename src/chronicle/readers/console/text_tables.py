@@ -228,12 +228,15 @@ def _sums(row: Sequence[Pair], words: Sequence[str]) -> list[Pair]:
 
 def _names_of_deepxde(cells: Sequence[str]) -> tuple[str, ...]:
     """The names of the cells of DeepXDE's `loss.dat`, whose header only names groups of them: losses of the
-    training, as many of the test (so many that both are most similar), then metrics."""
-    values = [abs(number(cell) or 0.0) or 1.0 for cell in cells[1:]]
+    training, as many of the test (so many that both are most similar), then metrics. A test is 0 of what only
+    the training measures, as conditions at the boundary are."""
+    values = [abs(number(cell) or 0.0) for cell in cells[1:]]
 
     def distance(n: int) -> float:
-        both = zip(values[:n], values[n : 2 * n], strict=True)
-        return sum(abs(math.log(train / test)) for train, test in both) / n
+        both = [
+            (train or 1.0, test) for train, test in zip(values[:n], values[n : 2 * n], strict=True) if test
+        ]
+        return sum(abs(math.log(train / test)) for train, test in both) / len(both) if both else math.inf
 
     n_losses = min(range(1, len(values) // 2 + 1), key=distance)
     sizes = (n_losses, n_losses, len(values) - 2 * n_losses)
