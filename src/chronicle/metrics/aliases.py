@@ -141,7 +141,7 @@ COMPONENTS |= word_set("""
     smoothness smooth ctc att attention duration pitch energy wd penalty fm regularization tok2vec ner
     tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen rejected idt identity gp rl
     reward curiosity pde phys ode bc bcs ic ics physics boundary residual residuals collocation latent vb
-    vlb q0 q3 q4 vicreg scaled encoder decoder kobj prior
+    vlb q0 q3 q4 vicreg scaled encoder decoder kobj prior output
 """)
 OF_AUTOENCODERS = word_set("rec recon reconstruction"), word_set("kl kld")  # one of each: parts of its loss
 BESIDE_A_LOSS = OF_DETECTORS.union(*OF_AUTOENCODERS, word_set("ce bce nll"))  # parts by a bare name

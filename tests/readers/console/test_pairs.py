@@ -64,6 +64,11 @@ LINES = {
     "Metric val_loss improved by 0.004 >= min_delta = 0.0. New best score: 0.031": {"best val_loss": 0.031},
     "Validation loss decreased (0.5000 --> 0.3750).  Saving model": {"improved Validation loss": 0.375},
     "val_loss improved from inf to 2.5e-05, model saved": {"improved val_loss": 2.5e-05},
+    "Saved PixelSNAIL model at epoch 3 with loss: 0.375": {"epoch": 3, "improved loss": 0.375},
+    "Saved 3 models with loss: 0.375": {"Saved": 3, "models with loss": 0.375},
+    "[1600/16000]\t[L1: 0.25][VGG: 0.5][Total: 0.75]\t5.2+1.3s": {
+        "progress": 1600, "L1 loss": 0.25, "VGG loss": 0.5, "Total loss": 0.75,
+    },
     "Epoch12: loss 0.5": {"Epoch": 12, "loss": 0.5},
     "[epoch3/20] loss 0.5": {"epoch": 3, "loss": 0.5},
     "Train Step#400 | loss 0.5": {"Train Step": 400, "loss": 0.5},
@@ -177,7 +182,7 @@ LINES = {
     "Iter(train) [  50/858]  lr: 0.01": {"Iter(train)": 50, "lr": 0.01},
     "Iter(train)  [ 150/858]  lr: 0.01": {"Iter(train)": 150, "lr": 0.01},
     "Train: 3 [  50/1251 (  4%)]  Loss: 6.9 (6.95)": {"epoch": 3, "batch": 50, "Loss": 6.9},
-    "Train net output #2: loss_cls = 0.5 (* 1 = 0.5 loss)": {"Train loss_cls": 0.5},
+    "Train net output #2: loss_cls = 0.5 (* 1 = 0.5 loss)": {"Train net output loss_cls": 0.5},
     "Train loss 10 0.9 Grad Norm 1.25 2.31s/it": {"iteration": 10, "Train loss": 0.9, "Grad Norm": 1.25},
     "     Instance: 4000; Time: 5.24s; loss: 395.6849; acc: 45476/54430=0.8355": {
         "Instance": 4000, "Time": 5.24, "loss": 395.6849, "acc": 0.8355,

@@ -8,6 +8,7 @@ from tests.logs import Points, attempt_of, points, read_text
 from tests.work import in_proportion
 
 from chronicle.metrics.roles import assign, judged_loss
+from chronicle.model import Role
 from chronicle.readers import read
 from chronicle.readers.console import generic, plan
 from chronicle.readers.find import claims
@@ -763,6 +764,17 @@ def test_the_sum_of_many_parts_is_the_loss_of_deepxde(tmp_path):
     assert loss is not None and loss.metric == "loss_train"
     assert loss.values.tolist() == pytest.approx([sum(row[1:37]) for row in rows])
     assert max(map(len, attempt.series)) == len("loss_train/36")
+
+
+def test_the_loss_of_caffe_is_that_of_the_training_beside_an_output_of_its_name(tmp_path):
+    """The loss of an iteration is the sum of the weighted outputs of the net, one of which is called loss."""
+    line = "Iteration {}, loss = {}\nTrain net output #0: far_loss = {}\nTrain net output #1: loss = {}\n"
+    text = "".join(
+        line.format(100 * i, 9.0 - i / 4, 2.0 + i % 3, 8.75 - i / 4 - i % 3 / 8) for i in range(12)
+    )
+    roles = {name: series.role for name, series in assign(read_text(tmp_path, text).series).items()}
+    assert roles["loss"] is Role.LOSS
+    assert roles["Train net output loss"] is roles["Train net output far_loss"] is Role.PART_LOSS
 
 
 def test_clients_that_learn_apart_have_curves_of_their_own(tmp_path):

@@ -20,7 +20,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from chronicle.metrics.aliases import in_english
-from chronicle.metrics.names import role_of
+from chronicle.metrics.names import LOSSES, plain, role_of
 from chronicle.readers.columns import number
 from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import time_in, words_start
@@ -114,7 +114,16 @@ def _evaluation_of(named: Sequence[Pair], text: str) -> str:
     if named and (match := _EVALUATION.search(text)) and not OF_TRAINING.search(text):
         verb = (match["ing"] or "").lower()
         return verb.replace("evalu", "eval") or match[0].lower()
-    return "val" if pairs.best_beside_loss(tuple(pair.name for pair in named)) else ""
+    return "val" if _best_beside_loss(tuple(pair.name for pair in named)) else ""
+
+
+@lru_cache(maxsize=4096)
+def _best_beside_loss(names: tuple[str, ...]) -> bool:
+    """Whether a loss stands beside the best score so far, and nothing counts: that is an evaluation. A
+    training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them."""
+    has_best = any("best" in set(plain(name).split()) and role_of(name) in pairs.MEASURES for name in names)
+    is_training = any("train" in set(plain(name).split()) or counts(Pair(name, 0.0)) for name in names)
+    return has_best and not is_training and any(role_of(name) in LOSSES for name in names)
 
 
 def _trial(named: Sequence[Pair], text: str) -> tuple[str, bool]:

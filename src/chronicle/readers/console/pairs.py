@@ -121,15 +121,6 @@ def as_bar(pair: Pair) -> Pair:
     return pair if is_metric else pair._replace(name=PROGRESS)
 
 
-@lru_cache(maxsize=4096)
-def best_beside_loss(names: tuple[str, ...]) -> bool:
-    """Whether a loss stands beside the best score so far, and nothing counts: that is an evaluation. A
-    training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them."""
-    has_best = any("best" in _words(name) and role_of(name) in MEASURES for name in names)
-    is_training = any("train" in _words(name) or counts(Pair(name, 0.0)) for name in names)
-    return has_best and not is_training and any(role_of(name) in LOSSES for name in names)
-
-
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
 _FLOAT = r"(?:[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf)"
 
@@ -223,7 +214,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     (" avg loss, ", rf"^\s*(\d+): ({_FLOAT}), ({_FLOAT}) avg(?: loss)?, ({_FLOAT}) rate, ",
      r"iteration \1 loss = \2, avg loss = \3, rate = \4, time = "),  # darknet
     # Caffe: the outputs of the net beside the smoothed loss
-    ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
+    ("net output #", r"\b(Train|Test) (net output) #\d{1,3}: (\S+) = ", r"\1 \2 \3 = "),
     ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),  # fastText
     # DARTS and what was made of it: batch, loss, and two accuracies
     ("e", rf"^(train|valid|test) (\d{{3,9}}) ([\d.]+e[-+]\d+) ({_FLOAT}) ({_FLOAT})$",
@@ -266,6 +257,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # "Validation loss decreased (0.5 --> 0.4).  Saving model", "val loss improved from 0.5 to 0.4"
     ("loss ", r"(?i)^[^\w\n]{0,8}((?:\w+ )?\w{0,30}loss) (?:has )?(?:decreased?|improved|reduced|dropped):? "
      r"(?:\(?\S+ ?-{1,3}> ?|from \S+ to )([-+]?\d+(?:\.\d+)?(?:e[-+]\d+)?)\b.*", rf"{IMPROVED}\1: \2"),
+    # "Saved model at epoch 3 with loss: 0.5"
+    (" with ", r"(?i)^[^\w\n]{0,8}sav(?:ed|ing) (?:\w+ ){1,3}(?:at|after|of|from) (epoch|step|iteration) "
+     r"(\d{1,15}),? with ((?:\w+ ){0,2}loss) ?[:=]? ?(?=[-+.\d])", rf"\1 \2, {IMPROVED}\3: "),
     (" reached ", r"'?\b[\w/.-]{1,60}'? reached \S{1,30} \(best .*", ""),
     (" was not in top ", r"'?\b[\w/.-]{1,60}'? was not in top \d.*", ""),
     # "Epoch 00027: reducing learning rate of group 0 to 5.0000e-04." of PyTorch
@@ -317,6 +311,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("/", r"^\s{0,8}[\[(]\s{0,8}(\d{1,9})/\d{1,9}[\])]\s{0,2}[\[(]\s{0,8}(\d{1,12}/\d{1,12})[\])]",
      r"epoch \1 batch \2 "),
     ("[", r"^\s{0,8}\[\s{0,8}(\d{1,9})(?:,| :)\s{1,8}(\d{1,12})\](?=:?\s[A-Za-z])", r"epoch \1 batch \2 "),
+    # "[1600/16000]\t[L1: 4.5][VGG: 2.1][Total: 6.6]\t5.2+1.3s" of EDSR and what was made of it: losses
+    ("]\t[", r"^(\[\d{1,12}/\d{1,12}\]\t)((?:\[\w{1,20}: [\d.naif]{1,20}\])+)\t.*",
+     lambda match: match[1] + re.sub(r"\[(\w+): ", r" \1 loss: ", match[2])),
     # "Train: 0 [ 50/1251 (4%)]" of timm
     ("Train", r"\b(Train|Training): (\d{1,9}) \[\s*(\d{1,12}/\d{1,12})(?= )", r"\1, epoch \2 batch \3 ["),
     (" [", r"\b(Test|Valid|Validation|Eval): {1,2}\[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
