@@ -343,6 +343,23 @@ def test_what_fails_behind_the_summary_of_the_trainer_ended_no_training(
     assert (ending := last_ending(stitch([attempt]))) and (ending.how == "finished") == (not goes_on)
 
 
+@pytest.mark.parametrize(("first", "end", "n_launches"), [(20, 40, 2), (20, 20, 1), (15, 40, 2), (21, 40, 1)])
+def test_an_epoch_told_again_of_another_number_of_epochs_begins_another_launch(
+    first: int, end: int, n_launches: int, tmp_path: Path
+) -> None:
+    """One that only goes on may be of a run that was made longer; one of as many is a second sample."""
+    text = "".join(f"Epoch [{n}/20] - Loss: {2 - n / 40:.3f}\n" for n in range(1, 21))
+    text += "".join(f"Epoch [{n}/{end}] - Loss: {9 - n / 10:.3f}\n" for n in range(first, first + 12))
+    assert len(read(log(tmp_path, text))) == n_launches
+
+
+def test_numbers_of_epochs_that_alternate_begin_no_launch_again_and_again(tmp_path: Path) -> None:
+    text = "".join(
+        f"Epoch [{n}/20] - Loss: {2 - n / 40:.3f}\nEpoch [1/3] - dice: 0.5\n" for n in range(1, 21)
+    )
+    assert len(read(log(tmp_path, text))) <= 2
+
+
 def test_an_epoch_that_falls_to_a_rate_of_zero_begins_another_training(tmp_path: Path) -> None:
     """Trainings on data of several sizes, whose first lines lie at several epochs. A resume has a rate."""
 

@@ -121,6 +121,7 @@ class Course:
         self._epochs = Epochs()
         self._rank = _NO_RANK  # of the best counter so far, which alone counts
         self._shape: tuple[str, ...] = ()  # of the last record that counted
+        self._ends = set[int]()  # the numbers of epochs that were told
         self.announce_launch()
         self.launch()
 
@@ -167,6 +168,12 @@ class Course:
         self._rank = _NO_RANK
         return True
 
+    def ends_elsewhere(self, record: Record) -> bool:
+        """Whether a record names an epoch that was there before, of a number of epochs that was not: it is of
+        another launch. Numbers that alternate are those of loops in each other."""
+        epoch = None if record.evaluation else record.epoch
+        return epoch is not None and epoch.of not in {0, *self._ends} and 0 < epoch.value <= self._epoch
+
     def is_unnamed_evaluation(self, record: Record) -> bool:
         """Whether a record counts up to another end than the training: an evaluation. It lacks the epoch that
         the training tells beside its count, or is the shorter loop of an epoch that a heading names."""
@@ -195,6 +202,7 @@ class Course:
             self._counts_passes, self._epoch_named = False, True
             self._counted_in_epoch, self._aside = False, _NO_COUNT
             self._announced_epoch, self._n_epochs = epoch.value, epoch.of
+            self._ends.add(epoch.of)
         known = False
         for rank, pair in record.counters:
             # In the next launch, a bar may have another end.

@@ -213,7 +213,7 @@ class LogReader:
         self._named_trial = named = record.form.trial or self._named_trial
         other_trial = named != self._trial
         other_stage = course.begins_stage(record, log.rows.steps)
-        may_begin = begun or other_trial or other_stage
+        may_begin = begun or other_trial or other_stage or course.ends_elsewhere(record)
         before = course.position
         step, counts = (self._row, False) if by_row else course.step(record)
         of_epoch = record.epoch is not None and course.counter == record.epoch.name  # perhaps as a heading
