@@ -367,6 +367,11 @@ G_GAN: other, G_L1: other, val_loss: validation-loss
 D: part-loss, G: loss, lr: learning-rate
 A: other, B: other, D: other, G: other
 G_GAN: other, G_L1: other, lr: learning-rate
+gan_7/D_error: part-loss, gan_7/G_error: loss
+gan_7/D_error: other, speed/G_error: other
+loss_gen: loss, loss_dis: part-loss
+recon: loss, perc: part-loss, data: other
+rec: other, mask: other
 D_real: other, D_fake: other
 Loss: loss, Train: other, Val: other, Test: other
 Loss: loss, Val: validation-loss

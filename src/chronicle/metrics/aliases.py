@@ -105,7 +105,7 @@ ERROR_WORDS = word_set("""
 SQUARED = word_set("mse rmse nrmse sq square squared")  # errors of which most fits make one small
 # Parts of a loss that tell how far from its target the output is.
 DISTANCES = word_set("""
-    l1 l2 mse mae rec recon reconstruction mel stft cycle cyc pix pixel perceptual vgg lpips feat feature
+    l1 l2 mse mae rec recon reconstruction mel stft cycle cyc pix pixel perceptual perc vgg lpips feat feature
     content wave waveform mag magnitude spec spectral diffusion
 """)
 # What is of a window of rows, of one side of what is judged, or of the worst of several.
@@ -116,7 +116,7 @@ SECOND_CHOICE = word_set("""
 STEERING = word_set("entropy lb load balance balancing aux auxiliary router gate gating")
 # Who plays in an adversarial training. The loss of an opponent rises where the other one learns.
 GENERATORS = word_set("g gan gen generator")
-OPPONENTS = word_set("cri critic disc discriminator d real fake")
+OPPONENTS = word_set("cri critic dis disc discriminator d real fake")
 BESIDE_PLAYERS = word_set("a b x y err error")  # in names that do not speak of a loss: `cycle_A`, `errD`
 STANDING = GENERATORS | {"ce", "bce"}  # parts that stand for a total even beside a perplexity or an error
 # Words beside "loss" that name no part: the whole loss, averaged or spelled out.

@@ -158,15 +158,18 @@ def words_of(name: str) -> list[str]:
     return [w for w in words if not (w in aliases.TOTALS or w.isdigit() or A_LOSS.fullmatch(w))]
 
 
-def players(names: Collection[str]) -> set[str]:
-    """The names that are losses of the players of an adversarial training: `g gan`, `g l1`, `d real`
-    (pix2pix), `cycle a`. Empty without generator or opponent; single letters count only without others."""
-    words_in = {name: set(name.split()) for name in names if _OF_PLAYERS.issuperset(name.split())}
-    parts = {name for name, words in words_in.items() if words & _OF_ONE_SIDE}
-    if any(len(name) == 1 and name not in parts for name in names):
-        parts = {name for name in parts if len(name) > 1}
-    has = set[str]().union(*(words_in[name] for name in parts))
-    return parts if has & aliases.GENERATORS and has & aliases.OPPONENTS else set()
+def players(metrics: Collection[str]) -> list[str]:
+    """The metrics that are losses of the players of an adversarial training: `G_GAN`, `G_L1`, `D_real`
+    (pix2pix), `cycle_A`. Empty without generator or opponent; single letters count only without others. A
+    group that all names have in front (`gan/D_error`, `gan/G_error`) says nothing of each."""
+    in_group = len(metrics) > 1 and len({metric.rpartition("/")[0] for metric in metrics}) == 1
+    names = {metric: plain(metric.rpartition("/")[2] if in_group else metric) for metric in metrics}
+    words_in = {m: {*name.split()} for m, name in names.items() if _OF_PLAYERS.issuperset(name.split())}
+    parts = [metric for metric, words in words_in.items() if words & _OF_ONE_SIDE]
+    if any(len(name) == 1 and metric not in parts for metric, name in names.items()):
+        parts = [metric for metric in parts if len(names[metric]) > 1]
+    has = set[str]().union(*(words_in[metric] for metric in parts))
+    return parts if has & aliases.GENERATORS and has & aliases.OPPONENTS else []
 
 
 def part_rank(name: str) -> int:

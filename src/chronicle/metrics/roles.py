@@ -165,10 +165,8 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     if not parts and (known or has_total) and len(corpora) + len(known) > 1:
         roles |= dict.fromkeys(corpora, Role.DATASET_LOSS)
     if not parts:
-        by_players = names.players(set(map(plain, others)))
         bare = [n for n in others if plain(n) in (aliases.BESIDE_A_LOSS if losses else aliases.OF_DETECTORS)]
-        parts = [name for name in others if plain(name) in by_players]
-        parts += bare if len(bare) > 1 else []
+        parts = names.players(others) + (bare if len(bare) > 1 else [])
         roles |= dict.fromkeys(parts, Role.PART_LOSS)
     of_an_agent = [name for name in parts if aliases.OF_PPO & set(words_of(plain(name)))]
     if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()) and (len(parts) > 1 or not of_an_agent):
@@ -184,7 +182,8 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
         kinds = [{*map(plain, parts)} & kind for kind in aliases.OF_AUTOENCODERS]
         if totals and (of_parts or len(totals) == len(others)):
             roles |= dict.fromkeys(of_parts, Role.PART_LOSS) | {n: role_of(f"{n} loss") for n in totals}
-        elif all(kinds) or len(kinds[1]) == len(parts):  # a divergence alone is that from a teacher
+        elif all(kinds) or len(kinds[1]) == len(parts) or (kinds[0] - {"rec"} and len(parts) > 1):
+            # a divergence alone is that from a teacher, and `rec` without one may be a recall
             roles |= dict.fromkeys(parts, Role.LOSS)
     return roles
 
