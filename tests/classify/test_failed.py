@@ -235,13 +235,21 @@ def test_a_run_whose_loss_hardly_falls_is_not_called_healthy() -> None:
     assert classify({"train_loss": loss, "accuracy": score}).verdict == "good"
 
 
+@pytest.mark.parametrize("n_epochs", [8, 12])
+def test_a_few_epochs_whose_loss_hardly_falls_are_not_called_good(n_epochs: int) -> None:
+    epochs = np.arange(1, n_epochs + 1)
+    still = classify({"val_loss": (epochs, 11.86 - 0.01 * epochs / n_epochs)})
+    fallen = classify({"val_loss": (epochs, 11.86 * 0.9 ** (epochs / n_epochs))})
+    assert (still.verdict, fallen.verdict) == ("unexpected", "good")
+
+
 @pytest.mark.parametrize(("first", "bad"), [(1.64, True), (8.0, False)])
 def test_few_points_at_twice_the_first_are_a_divergence(first: float, bad: bool) -> None:
     """A rate that is far too high: after one step the model guesses, and learns nothing more."""
     loss = np.array([first, 11.81, 11.6, *[10.37] * 7])
     diagnosis = classify({"loss": (np.arange(1, 11), loss)})
     assert (diagnosis.verdict, diagnosis.patterns) == (
-        ("bad", ("divergence-no-spike",)) if bad else ("good", ())
+        ("bad", ("divergence-no-spike",)) if bad else ("unexpected", ())
     )
 
 

@@ -341,10 +341,10 @@ def _gets_better(view: View) -> bool:
 
 def hardly_learns(view: View) -> bool:
     """Whether every loss fell by less than counts as learning and nothing got better: no success."""
-    if begins_late(view.span) or _gets_better(view):
+    if begins_late(view.span, max(map(step_gap, view.losses), default=0.0)) or _gets_better(view):
         return False
     losses = (s for a in view.attempts for s in a.by_role(*LOSSES))
-    falls = [learned(y) for _, y in map(positive, losses) if len(y) >= FEWEST_POINTS]
+    falls = [learned(y) for _, y in map(positive, losses) if len(y) >= MIN_POINTS]
     return len(falls) > 0 and 0.0 <= max(falls) < view.thresholds.learned
 
 
