@@ -21,19 +21,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from chronicle.build import site
 from chronicle.build.produce import READ_ON, Outcome, Product, Run, produce
 from chronicle.build.redact import redactor_of, with_names
-from chronicle.build.site import (
-    SiteRecord,
-    Stamps,
-    check_claim,
-    code_sha256,
-    last_record,
-    make_site,
-    stamps,
-    write_bytes,
-    write_tree,
-)
+from chronicle.build.site import SiteRecord, Stamps, check_claim, code_sha256, write_bytes
 from chronicle.build.sources import only_machines, runs_concerned
 from chronicle.build.store import ENTRY, newest
 from chronicle.build.workers import in_processes, on_cluster
@@ -90,22 +81,22 @@ def places(workspace: Workspace | None, out: Path | None) -> Places:
     build makes is a link, or the site would lie inside or around the runs or one of these folders."""
     root = workspace.root if workspace else Path.cwd()
     out = out or (workspace.root / workspace.config.out if workspace else Path("chronicle-site"))
-    site = Path(os.path.abspath(out))
+    target = Path(os.path.abspath(out))
     in_workspace = workspace is not None and workspace.trusted
-    work = root if in_workspace else site.with_name(f".{site.name}-cache")
+    work = root if in_workspace else target.with_name(f".{target.name}-cache")
     folders = [work / "build" / name for name in ("entries", READ_ON, "docs", "next", "lock")]
-    require_no_link(root, site, *folders)  # a build removes unknown files from these folders
+    require_no_link(root, target, *folders)  # a build removes unknown files from these folders
     if workspace:
         folders += [root / getattr(workspace.config, name) for name in ("runs", "gallery", "templates")]
-    if any(site.is_relative_to(folder) or folder.is_relative_to(site) for folder in folders):
-        problem = f"{site} is where the workspace or a build keeps its own files"
+    if any(target.is_relative_to(folder) or folder.is_relative_to(target) for folder in folders):
+        problem = f"{target} is where the workspace or a build keeps its own files"
         raise UsageError(problem, remedy="name another --out")
     if not in_workspace:
-        check_claim(site)
+        check_claim(target)
         write_bytes(work / "mkdocs.yml", shipped_file("mkdocs.yml").read_bytes())
     elif not (root / "mkdocs.yml").is_file():
         raise ConfigError("mkdocs.yml", "", f"is missing in {root}", remedy="chronicle init .")
-    return Places(work, site.resolve())
+    return Places(work, target.resolve())
 
 
 def build(
@@ -141,7 +132,7 @@ def build(
     sweep()  # removes what a killed build has unpacked
     config, store = workspace.config, where.root / "build" / "entries"
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
-        before = last_record(where.root)
+        before = site.last_record(where.root)
         for link in filter(Path.is_symlink, (*store.glob("*"), *store.with_name(READ_ON).glob("*"))):
             link.unlink()  # nothing may be written or removed through a link
         outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
@@ -154,7 +145,7 @@ def build(
         parts, docs = _pages(workspace, report, where.root / "build" / "docs", before, unknown)
         title = config.title if config.title != WorkspaceConfig.title else ""  # the default is no choice
         now = SiteRecord(engine or config.engine, title, strict, newest(runs), docs=docs, parts=parts)
-        return replace(report, engine_output=make_site(where.root, where.out, before, now))
+        return replace(report, engine_output=site.make_site(where.root, where.out, before, now))
 
 
 def _pages(
@@ -163,7 +154,7 @@ def _pages(
     """Writes all pages. Returns a hash of what each page was made from, and the stamps of all files."""
     config, outcome_of = workspace.config, {outcome.run_id: outcome for outcome in report.outcomes}
     patterns, cases = load_gallery(workspace.galleries), load_cases(workspace.galleries)
-    standing = stamps(docs, hidden=True)
+    standing = site.stamps(docs, hidden=True)
     kept = {run_id: row for run_id, outcome in outcome_of.items() if (row := outcome.files.get(ENTRY))}
     data = SiteData(
         report.entries,
@@ -181,7 +172,7 @@ def _pages(
         standing={p: of for p, of in before.parts.items() if standing.get(p) == before.docs.get(p)},
     )
     parts: dict[str, str] = {}
-    return parts, write_tree(docs, _site_files(data, report.outcomes, standing, parts), standing)
+    return parts, site.write_tree(docs, _site_files(data, report.outcomes, standing, parts), standing)
 
 
 def _shared(config: WorkspaceConfig, patterns: object, cases: object, templates: Sequence[Path]) -> str:

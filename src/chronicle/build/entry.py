@@ -53,9 +53,8 @@ def diagnosis_json(
     copies: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The object that `chronicle classify --json` prints for one run."""
-    lists = {"faults": to_json(faults), "presets": to_json(presets), "events": to_json(events)}
-    lists["copies"] = list(copies)
-    return {"schema": DIAGNOSIS, "run": run_id, **to_json(diagnosis), **lists}
+    lists = {"faults": faults, "presets": presets, "events": events, "copies": copies}
+    return {"schema": DIAGNOSIS, "run": run_id, **to_json(diagnosis), **to_json(lists)}
 
 
 def entry_from_json(data: Mapping[str, Any]) -> Entry:

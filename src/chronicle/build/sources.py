@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from chronicle.build.store import last_seen
+from chronicle.build.store import Rows, last_seen
 from chronicle.errors import ChronicleError, NotALog, NothingToRead, UsageError
 from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.values import clipped, grouped, instant, moment, natural, plural
@@ -82,9 +82,9 @@ def _is_aside(path: Path) -> bool:
     if path.is_file():
         return is_side_file(path)
     files = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
-    seen = (file for file in files if not file.name.startswith(".") and file.name not in folders.OUR_FILES)
-    first = next(seen, None)
-    return first is not None and is_side_file(first) and all(map(is_side_file, seen))
+    shown = (file for file in files if not file.name.startswith(".") and file.name not in folders.OUR_FILES)
+    are_aside = map(is_side_file, shown)
+    return next(are_aside, False) and all(are_aside)
 
 
 def no_logs(aside: Iterable[Path]) -> str:
@@ -130,26 +130,28 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
 def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFolder]:
     """The runs; a store of several runs (a tracker's database) among their logs is replaced by its runs. A
     folder of one run that is unchanged since the last build, whose results are in ``entries``, stays shut."""
-    runs, run_folders = list(runs), list[RunFolder]()
-    folders_of_one_run = [run for run in runs if entries and run.logs == (run.folder,)]
-    looks = ((run, last_seen(run, entries / run.run_id)) for run in folders_of_one_run if entries)
-    known = {run.run_id: replace(run, seen=seen) for run, seen in looks if seen}
+    runs, found, seen = list(runs), list[RunFolder](), dict[str, Rows]()
+    if entries:
+        seen = {run.run_id: last_seen(run, entries / run.run_id) for run in runs if run.logs == (run.folder,)}
     with ThreadPoolExecutor(_FETCHES) as threads:
-        fetched = threads.map(_with_logs, [run for run in runs if run.run_id not in known])
-        for run in (known.get(run.run_id) or next(fetched) for run in runs):
-            logs = () if run.run_id in known else run.logs
-            files = [file for log in logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
-            stores = {file: held for file in files if (held := runs_of_store(file, run.run_id))}
-            for file, held in stores.items():
-                of_store = replace(run, logs=(file,))
-                run_folders += [
-                    replace(of_store, run_id=safe_id(s.run_id), name=s.run_id, only=s.only) for s in held
-                ]
-            apart = {*stores, *run.own_files}
-            rest = tuple(f for f in files if f not in apart and (f in logs or holds_log(f))) if stores else ()
-            if not stores or rest:
-                run_folders.append(replace(run, logs=rest) if stores else run)
-    return with_unique_ids(run_folders)
+        fetched = threads.map(_with_logs, [run for run in runs if not seen.get(run.run_id)])
+        for run in runs:
+            rows = seen.get(run.run_id)
+            found += [replace(run, seen=rows)] if rows else _without_stores(next(fetched))
+    return with_unique_ids(found)
+
+
+def _without_stores(run: RunFolder) -> list[RunFolder]:
+    """The runs of the stores among the logs of a run, and the run itself if it has other logs."""
+    files = [file for log in run.logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
+    stores = {file: held for file in files if (held := runs_of_store(file, run.run_id))}
+    if not stores:
+        return [run]
+    held_by = [(replace(run, logs=(file,)), source) for file, held in stores.items() for source in held]
+    runs = [replace(of, run_id=safe_id(s.run_id), name=s.run_id, only=s.only) for of, s in held_by]
+    apart = {*stores, *run.own_files}
+    rest = tuple(f for f in files if f not in apart and (f in run.logs or holds_log(f)))
+    return [*runs, replace(run, logs=rest)] if rest else runs
 
 
 def _with_logs(run: RunFolder) -> RunFolder:
