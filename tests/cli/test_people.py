@@ -316,3 +316,13 @@ def test_a_reviewed_run_has_no_finding_left_that_was_skipped(team, chronicle, mo
     ran = chronicle("triage", "lost")
     assert "c confirm, d dispute, n note, s skip, q quit: s\n" in ran.out
     assert ran.out.endswith("1 finding judged, 0 left. Next: chronicle build\n")
+
+
+@pytest.mark.slow
+def test_triage_draws_a_metric_that_is_called_na(team, chronicle, monkeypatch):
+    log = team / "runs/lost/log.csv"
+    log.write_text(log.read_text().replace("step,loss", "step,NA"))
+    (team / "runs/lost/run.toml").write_text('roles = {"^NA$" = "loss"}\n')
+    chronicle("build", "--quiet")
+    keys(monkeypatch, "q")
+    assert "▲" in chronicle("triage", "lost").out

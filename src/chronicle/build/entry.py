@@ -86,8 +86,7 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
 
 
 def _object_reader(kind: Any) -> Callable[[Any], Any]:
-    hints = get_type_hints(kind)
-    reads = {_name(kind, f.name): (f.name, _reader(hints[f.name])) for f in fields(kind)}
+    reads = {_name(kind, name): (name, _reader(hint)) for name, hint in get_type_hints(kind).items()}
     needed = {f.name for f in fields(kind) if f.default is f.default_factory is MISSING}
 
     def read_object(table: Mapping[str, Any]) -> Any:
@@ -145,8 +144,7 @@ def _name(kind: type, field: str) -> str:
 
 
 def _object_schema(kind: Any) -> dict[str, Any]:
-    hints = get_type_hints(kind)
-    of_fields = {_name(kind, f.name): _schema_of(hints[f.name]) for f in fields(kind)}
+    of_fields = {_name(kind, name): _schema_of(hint) for name, hint in get_type_hints(kind).items()}
     closed = {"required": list(of_fields), "additionalProperties": False}
     return {"type": "object", "properties": of_fields, **closed}
 

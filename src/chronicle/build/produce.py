@@ -242,9 +242,8 @@ def last_entry(root: Path, run_id: str) -> tuple[Entry | None, str]:
 
 def last_entries(root: Path, runs: Iterable[RunFolder]) -> list[Entry]:
     """The entries of the runs that the last build has read. Raises NothingToRead if there are none."""
-    entries = [last_entry(root, run.run_id)[0] for run in runs]
-    built = [entry for entry in entries if entry is not None]
-    if not built:
+    entries = (last_entry(root, run.run_id)[0] for run in runs)
+    if not (built := [entry for entry in entries if entry is not None]):
         raise NothingToRead("no run has been built yet", remedy="chronicle build")
     return built
 

@@ -170,8 +170,7 @@ class _Activity:
     def __init__(self, entry: Entry) -> None:
         self.run_id, rows = entry.run_id, entry.attempts
         times = [(row.get("started"), row.get("ended")) for row in rows]
-        known = (ends for ends in times if all(ends))
-        self.spans = [[moment(str(time)) for time in ends] for ends in known]
+        self.spans = [[moment(str(time)) for time in ends] for ends in times if all(ends)]
         self.jobs = {row["job"] for row in rows if row.get("job")}
         # Without domains, because logs write the same name with and without.
         self.hosts = {h.partition(".")[0] for row in rows for h in hosts_of(row.get("nodes") or "")}

@@ -247,8 +247,7 @@ def explain(run: Path, finding: str) -> None:
     judged = _JudgedRuns(_named(run))
     for run_read, timeline, diagnosis, story in judged:
         explained = terminal.explain(diagnosis, story, finding, page_of, measured.axis_of(timeline))
-        lines = (run_read.run_id, *explained)
-        click.echo("\n".join(map(terminal.printable, lines)))
+        click.echo("\n".join(map(terminal.printable, (run_read.run_id, *explained))))
     if not has_pages:
         click.echo("The likely causes are on the pages of patterns, which need the extra `site`.")
     sys.exit(int(judged.unreadable))
@@ -448,8 +447,7 @@ class _JudgedRuns:
             except ChronicleError as err:
                 problems = [str(err)]
             else:
-                story = telling.tell(timeline, diagnosis, run.folder.config, notes)
-                yield run, timeline, diagnosis, story
+                yield run, timeline, diagnosis, telling.tell(timeline, diagnosis, run.folder.config, notes)
             self.unreadable |= terminal.complain(*problems)
 
 

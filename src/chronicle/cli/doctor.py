@@ -131,7 +131,7 @@ def _encoding(start: bytes) -> dict[str, str]:
     line_ends = next((name for name, end in ends if end in start), "")
     if start.startswith(BOM_UTF8):
         return {"encoding": "UTF-8 with a byte order mark", "line_ends": line_ends}
-    known = start[: max(len(start) - 4, 0)]  # the end may cut a character
+    known = start[:-4]  # the end may cut a character
     encoding = "ASCII" if known.isascii() else "UTF-8"
     try:
         known.decode()
@@ -286,8 +286,7 @@ def _attempt_lines(attempt: Mapping[str, Any]) -> Iterator[str]:
     yield printable(f"  attempt {attempt['name']}: {reach}{numbers}{cut}")
     if attempt["counter"]:
         yield printable(f"    steps are counted by {attempt['counter']}")
-    header = ("metric", "role", "unit", f"{'points':>9}", "first … last", "")
-    rows = [header] * bool(metrics)
+    rows = [("metric", "role", "unit", f"{'points':>9}", "first … last", "")] * bool(metrics)
     for m in metrics[:MOST_METRICS]:
         name, unit = printable(m["metric"]), printable(m["unit"] or "not declared")
         points, values = f"{count(m['points']):>9}", f"{level(m['first'])} … {level(m['last'])}"

@@ -131,7 +131,7 @@ def _drawing(entry: Entry, event: Event, file: Path) -> Iterator[str]:
     finding = next((f for f in parts if f.start_step == event.step), next(iter(parts), None))
     losses = [str(row["metric"]) for row in entry.metrics if row["role"] == "loss"]
     metric = finding.metric if finding and finding.metric else next(iter(losses), "")
-    points = pd.read_csv(file)
+    points = pd.read_csv(file, keep_default_na=False, na_values=[""])  # a metric may be called NA
     points = points[points["metric"] == metric]
     if event.attempt in set(points["attempt"]):
         points = points[points["attempt"] == event.attempt]

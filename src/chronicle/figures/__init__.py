@@ -265,7 +265,7 @@ def _event(event: Event, join: Join | None, names: Sequence[str], axes: Axes) ->
     fields = ("id", "kind", "mark", "title", "sentence", "verdict", "live")
     shown: dict[str, Any] = {name: getattr(event, name) for name in fields}
     every = ("step", *axes)
-    ends = [begin, end]  # the end of a finding that is not over is None
-    x = {name: [None if at is None else place(name, attempt, at) for at in ends] for name in every}
+    # The end of a finding that is not over is None.
+    x = {name: [at if at is None else place(name, attempt, at) for at in (begin, end)] for name in every}
     left = {"left": {name: place(name, join.before, join.from_step) for name in every}} if join else {}
     return {**shown, "verdict": event.verdict or "", "x": x, **left}

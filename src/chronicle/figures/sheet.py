@@ -56,10 +56,8 @@ def on(verdict: Verdict) -> str:
 def one_line(text: str, longest: int = 80) -> str:
     """A string from a log on one line, shortened in the middle. Control characters become spaces, characters
     that change the direction of writing are dropped, and those that no font has become boxes."""
-    kinds = ((c, unicodedata.category(c)) for c in text[:4000])
-    shown = (_SHOWN_AS.get(kind, c) for c, kind in kinds)
-    line = " ".join("".join(shown).split())
-    return shortened(line, longest) or "□"
+    shown = (_SHOWN_AS.get(unicodedata.category(c), c) for c in text[:4000])
+    return shortened(" ".join("".join(shown).split()), longest) or "□"
 
 
 def label(name: str, unit: str | None, log: bool, width_px: float) -> str:

@@ -92,8 +92,7 @@ def guide_js(site: SiteData, guide: Path) -> str:
     for case in site.cases:
         text = _distinct_words([case.lead, *(row.said for row in case.log)], 3 * _A_SECTION)
         rows.append([f"cases/{case.id}.html", plain(case.title), text])
-    lines = ",\n".join(map(as_json, rows))
-    return f"window.chronicleGuide = [\n{lines}\n];\n"
+    return "window.chronicleGuide = [\n{}\n];\n".format(",\n".join(map(as_json, rows)))
 
 
 def _run(entry: Entry, place: Mapping[str, int]) -> str:

@@ -350,8 +350,8 @@ class SiteData:
 
     def page(self, path: str, content: object, text: Callable[[], str]) -> Page:
         """The page at ``path``; its text is made unless the page there was made of the same ``content``."""
-        of = f"{self.shared}{content}".encode("utf-8", "surrogatepass")
-        made_of = hashlib.sha256(of).hexdigest() if self.shared and content else ""
+        everything = f"{self.shared}{content}".encode("utf-8", "surrogatepass")
+        made_of = hashlib.sha256(everything).hexdigest() if self.shared and content else ""
         return Page(path, None if made_of and self.standing.get(path) == made_of else text(), made_of)
 
     def pattern_title(self, pattern: str) -> str:

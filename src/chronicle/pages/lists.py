@@ -364,9 +364,10 @@ def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:
     newest_first = sorted(entries, key=lambda entry: -moment(last_time(entry)))
     projects = [str(entry.about.get("project", "")) for entry in newest_first]
     number = Counter(projects)
-    of = gathered((p if number[p] > 1 else "", run) for p, run in zip(projects, newest_first, strict=True))
-    named = [project for project in of if project][:SHELVES]
-    shown = [(project, of[project]) for project in [*named, ""] if project in of]
+    rows = zip(projects, newest_first, strict=True)
+    shelf = gathered((project if number[project] > 1 else "", run) for project, run in rows)
+    named = [project for project in shelf if project][:SHELVES]
+    shown = [(project, shelf[project]) for project in [*named, ""] if project in shelf]
     return [(project, len(runs), [card(run) for run in runs[:ON_A_SHELF]]) for project, runs in shown]
 
 
@@ -391,12 +392,13 @@ DESCRIPTION_CHARACTERS = 200  # that the preview of a link shows
 
 def runs(site: SiteData, render: Render) -> Iterator[Page]:
     """A page for each run, made of its entry and of similar events in other runs."""
-    of = cache(partial(precedents, site))
+    events_of = cache(partial(precedents, site))
     for entry in site.entries:
         leads = (e.patterns[0] for e in deciding(entry.events, entry.verdict) if e.patterns)
         alike: list[RunEvent] = []
         for pattern in [p for p in dict.fromkeys(leads) if p not in CALM][:ALIKE_EVENTS]:
-            alike += islice((row for row in of(pattern) if row.entry.run_id != entry.run_id), ALIKE_EVENTS)
+            elsewhere = (row for row in events_of(pattern) if row.entry.run_id != entry.run_id)
+            alike += islice(elsewhere, ALIKE_EVENTS)
         known = site.known.get(entry.run_id)
         text = partial(_run_page, site, render, entry, alike)
         path = f"runs/{slug(entry.run_id)}/index.md"

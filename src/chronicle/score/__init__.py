@@ -277,8 +277,7 @@ class Score:
 
     def table(self) -> str:
         """One line for each case, then the totals. Ends in a newline."""
-        lines = *_cases(self.cases), "", *_summary(self.totals), *_details(self.totals)
-        return "\n".join(lines) + "\n"
+        return "\n".join((*_cases(self.cases), "", *_summary(self.totals), *_details(self.totals), ""))
 
     def to_json(self) -> dict[str, Any]:
         cases = [{**asdict(r), "passed": r.passed} for r in self.cases]
@@ -327,8 +326,7 @@ def _summary(t: Totals) -> Iterator[str]:
 
 def _details(t: Totals) -> Iterator[str]:
     confusion, by_pattern = t.verdicts["confusion"], t.events["by_pattern"]
-    given = {v for row in confusion.values() for v in row}
-    columns = [*VERDICTS, *sorted(given - set(VERDICTS))]
+    columns = [*VERDICTS, *sorted({v for row in confusion.values() for v in row} - set(VERDICTS))]
     yield ""
     yield f"{'wanted, given':26}" + "".join(f"{c:>12}" for c in columns)
     for want, row in confusion.items():

@@ -97,8 +97,7 @@ def _change_words(axis: Axis, join: Join, change: Change) -> str:
         what = change.unit or change.quantity.removesuffix(" read")
         off = "left out" if after > before else "read again"
         return f"{stated(abs(after - before))} {what} were {off}"
-    is_number = not {str} & {type(before), type(after)}
-    if change.at_step is not None and is_number:
+    if change.at_step is not None and str not in (type(before), type(after)):
         place = "" if change.at_step == join.to_step else f" at {axis.place(change.at_step)}"
         ends = f"from {stated(before)} to {stated(after)}{unit}{place}"
         return f"the {change.quantity} {'rose' if after > before else 'fell'} {ends}"

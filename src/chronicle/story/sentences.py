@@ -241,8 +241,8 @@ class Sentences(FindingView):
             sentence = f"{failed} {{attempts:{'attempts' if of_one else 'trainings'}}} failed"
             return self.words(sentence, sentence)
         known = self.samples[1][np.isfinite(self.samples[1])]
-        ends = ("first", np.median(known[:8])), ("last", np.median(known[-8:]))
-        first, last = (self.number_words(name, float(value), plainly) for name, value in ends)
+        first = self.number_words("first", float(np.median(known[:BEFORE])), plainly)
+        last = self.number_words("last", float(np.median(known[-BEFORE:])), plainly)
         course = f"stayed near {last}" if first == last else f"began at {first} and ended at {last}"
         return Phrases(f"{self.what} {course}: the run did not learn", f"{first} → {last}, did not learn")
 

@@ -113,8 +113,7 @@ def _fault_event(run: RunView, crash: Sequence[Sequence[Fault]]) -> Event:
     quotes = [f"“{clipped(faults[0].what, 300).rstrip('.: ')}”" for faults in crash]
     logged = f"a {what} was logged{often[0]}{on}: {quotes[0]}."
     if len(crash) > 1:
-        each = map("".join, zip(quotes, often, strict=True))
-        logged = f"{what}s were logged{on}: {listed([*each])}."
+        logged = f"{what}s were logged{on}: {listed([*map(''.join, zip(quotes, often, strict=True))])}."
     begun = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
     begun = (pair for pair in begun if pair[0] <= first.at_time)
     attempt = max(begun, default=(0, ""))[1]  # the last one that had begun; empty if there are no times
@@ -123,8 +122,8 @@ def _fault_event(run: RunView, crash: Sequence[Sequence[Fault]]) -> Event:
     sentence, kind = f"{where} {logged}".lstrip(), ", ".join(map(fault_words, kinds))
     words = f"{what.capitalize()}: {kind}", sentence[:1].upper() + sentence[1:], f"{kind} {where}".rstrip()
     event_id, *also = (f"fault-{kind}-{coarse(step or 0)}" for kind in kinds)
-    at = Event(event_id, EventKind.FAULT, *words, step=step, time=time, attempt=attempt, who=who)
-    return replace(at, also=tuple(also))
+    event = Event(event_id, EventKind.FAULT, *words, step=step, time=time, attempt=attempt, who=who)
+    return replace(event, also=tuple(also))
 
 
 def _end_event(run: RunView) -> Iterator[Event]:
@@ -218,11 +217,11 @@ def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[
         words = title, note.text, clipped(note.text.split("\n")[0], 120)
         event = Event(event_id, kind, *words, step=note.step, time=note.at_time, who=note.author)
         if (place := _event_of_note(note, known)) is not None:
-            of = known[place]
-            if note.event and note.event not in (of.id, *of.also):
-                known[place] = replace(of, also=(*of.also, note.event))
-            step = of.step if note.step is None else note.step
-            event = replace(event, step=step, attempt=of.attempt, of=of.id)
+            about = known[place]
+            if note.event and note.event not in (about.id, *about.also):
+                known[place] = replace(about, also=(*about.also, note.event))
+            step = about.step if note.step is None else note.step
+            event = replace(event, step=step, attempt=about.attempt, of=about.id)
         noted.append(event)
     return known, [*numbered(noted, ".")]
 
