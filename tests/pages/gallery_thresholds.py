@@ -73,7 +73,7 @@ SAID = [
     ("lr-decay-drop", "lr_falls", "factor of {}"),
     ("lr-decay-drop", "known_t", "at least {} standard errors"),
     ("overfitting", "moved", "at least {} % and"),
-    ("overfitting", "overfit_few", "at least {} % in all"),
+    ("overfitting", "overfit_few", "at least {} % above the best"),
     ("overfitting", "overfit_few", "at least {} % where a held-out"),
     ("grokking", "lag", "at least {} times the steps"),
     ("throughput-drop", "slower", "at least {} %"),
