@@ -234,6 +234,28 @@ def test_a_step_and_two_losses_are_those_of_training_and_held_out(other: float, 
     assert points(attempt)["val_loss_history"] == [(step, held_out) for step, _, held_out in rows]
 
 
+@pytest.mark.parametrize("n_evaluations", [4, 3])
+def test_as_many_values_as_there_are_steps_stand_at_one_each(n_evaluations: int, tmp_path: Path) -> None:
+    """An evaluation told the steps of the training again, each time or but for one."""
+    steps = sorted([*range(10, 90, 10), *range(20, 100, 20)])
+    losses, held_out = [2.5 - i / 16 for i in range(8)], [2.25 - i / 8 for i in range(n_evaluations)]
+    (attempt,) = read(document(tmp_path, {"step": steps, "loss": losses, "eval_score": held_out}))
+    assert points(attempt)["loss"] == [*zip(range(10, 90, 10), losses, strict=True)]
+    if n_evaluations == 4:
+        assert points(attempt)["eval_score"] == [*zip(range(20, 100, 20), held_out, strict=True)]
+
+
+@pytest.mark.parametrize(("first", "is_whole"), [(0, False), (1, False), (0, True)])
+def test_rows_of_epochs_stand_behind_the_steps_of_theirs(first: int, is_whole: bool, tmp_path: Path) -> None:
+    steps = [
+        {"step": n, "epoch": (n - 1) // 4 if is_whole else n / 4, "loss": 2.5 - n / 16} for n in range(1, 13)
+    ]
+    epochs = [{"epoch": first + n, "val_loss": 2.25 - n / 8} for n in range(3)]
+    (attempt,) = read(document(tmp_path, {"history": steps, "epochs": epochs}))
+    assert points(attempt)["epochs/val_loss"] == [(4, 2.25), (8, 2.125), (12, 2.0)]
+    assert [step for step, _ in points(attempt)["history/loss"]] == [*range(1, 13)]
+
+
 def test_a_history_of_few_epochs_is_read(tmp_path: Path) -> None:
     history = [{"epoch": i, "train_loss": 2.5 - i / 4, "lr": 0.001} for i in (1, 2, 3)]
     (attempt,) = read(document(tmp_path, {"args": {"seed": 7}, "history": history}))

@@ -169,7 +169,7 @@ def _rows(tables: list[Table]) -> list[Row]:
     parallel = [table for table in tables if not table.counted]
     counted = [[*_prefixed(table)] for table in tables if table.counted]
     if not parallel:
-        return [row for table in counted for row in table]
+        return _in_epochs(counted)
     rows = list[Row]({} for _ in range(max(len(table.rows) for table in parallel)))
     for table in parallel:
         _put(_prefixed(table), len(table.rows), rows)
@@ -181,6 +181,26 @@ def _rows(tables: list[Table]) -> list[Row]:
         return sorted([*host, *({name: n} | row for n, row in enumerate(rows))], key=itemgetter(name))
     _put(rows, len(rows), host)
     return [row for table in counted for row in table]
+
+
+def _in_epochs(tables: Sequence[list[Row]]) -> list[Row]:
+    """The rows of all tables. Where one tells steps and epochs that only grow, and the others whole epochs
+    alone, these stand behind the steps of theirs: the first behind 0.9, or behind what is of it as well."""
+    rows = [row for table in tables for row in table]
+    if not all(isinstance(row.get("epoch"), int | float) for row in rows):
+        return rows
+    whole = (
+        {counted_by(n) for row in table for n, cell in row.items() if type(cell) is int} for table in tables
+    )
+    of_steps = [table for table, counted in zip(tables, whole, strict=True) if "step" in counted]
+    alone = [row for table in tables if table not in of_steps for row in table]
+    epochs = [row["epoch"] for table in of_steps for row in table]
+    if len(of_steps) != 1 or epochs != sorted(epochs) or any(row["epoch"] % 1 for row in alone):
+        return rows
+    first = 1 if any(epoch % 1 for epoch in epochs) else epochs[0]
+    ends = [row["epoch"] - alone[0]["epoch"] + first for row in alone]
+    by_epoch = sorted(zip(epochs + ends, of_steps[0] + alone, strict=True), key=itemgetter(0))
+    return [row for _, row in by_epoch]
 
 
 def _by_run(tables: Sequence[Table]) -> dict[str, list[Table]]:
@@ -342,13 +362,23 @@ def rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any
     if index and index != list(range(n_rows)) and not any(map(_counted, columns)):
         columns = {"step": index} | columns
     rows = list[Row]({} for _ in range(n_rows))
-    places = {number: place for place, number in enumerate(index)}
+    places, told = {number: place for place, number in enumerate(index)}, _told(columns, n_rows)
     for key, cells in columns.items():
         own = [places[number] for number in numbered.get(key, ()) if number in places]
         fits = len(own) == len(cells) and 2 * own[-1] >= n_rows - 1  # the epochs 1 to 9 are no steps 1 to 9
-        for place, cell in zip(own if fits else _ends(len(cells), n_rows), cells, strict=True):
+        own = own if fits else told.get(len(cells), [])
+        for place, cell in zip(own or _ends(len(cells), n_rows), cells, strict=True):
             rows[place][key] = cell
     return rows
+
+
+def _told(columns: Mapping[str, Sequence[Any]], n_rows: int) -> dict[int, list[int]]:
+    """By how many they are, the rows that tell a step for the first time, and those that tell it again, as
+    an evaluation tells that of the training."""
+    steps = next((c for key, c in columns.items() if counted_by(key) == "step" and len(c) == n_rows), [])
+    first = {step: row for row, step in reversed([*enumerate(steps)])}
+    again = sorted({*range(len(steps))} - {*first.values()})
+    return {len(again): again, len(first): sorted(first.values())} if again else {}
 
 
 def _rows_by_own_steps(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
