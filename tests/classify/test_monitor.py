@@ -95,6 +95,21 @@ def test_a_nan_is_told_at_once() -> None:
     assert (reported[0][0], reported[0][1].pattern) == (1000, "nan-inf")
 
 
+@pytest.mark.parametrize("zeros", [1, 5, 30])
+def test_zeros_before_the_first_loss_are_no_level_to_rise_from(zeros: int) -> None:
+    t = np.arange(600)
+    loss = 3 * np.exp(-t / 60) + 0.01 * np.random.default_rng(0).normal(size=600) + 2
+    loss[400:403] += 2
+    monitor, reported = Monitor(), list[Finding]()
+    for step, value in enumerate((*np.zeros(zeros), *loss)):
+        if step == 300:
+            monitor, state = Monitor(), monitor.state_dict()
+            monitor.load_state_dict(state)
+        reported += monitor.update(step, {"loss": value})
+    seen = [(f.pattern, f.start_step - zeros, f.end_step and f.end_step - zeros) for f in reported]
+    assert seen == [("level-shift", 400, None), ("spike-fast-recovery", 400, 403)]
+
+
 def test_a_metric_that_turns_out_to_be_a_data_set_is_judged_from_its_first_value() -> None:
     """One strange name beside a total is a part of the loss, two are data sets."""
     values, monitor, reported = Curve(2).spike(0.5, 40).loss.tolist(), Monitor(), []

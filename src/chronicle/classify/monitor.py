@@ -43,11 +43,12 @@ class Watched:
     opened: tuple[float, ...] = (0.0, 0.0, 0.0)  # what the detector holds open, see `Detector.opened`
     again: int = 0  # the sample at which open events are classified again
     named: dict[str, str] = field(default_factory=dict)  # the last pattern of each open event, by its id
+    zeros: int = 0  # samples before there is a loss, which the detector does not see
 
     def save(self) -> State:
         detector = None if self.detector is None else self.detector.save()
         waiting = {"opened": list(self.opened), "again": self.again, "named": dict(self.named)}
-        return {"rows": self.column.rows().tobytes(), "detector": detector, **waiting}
+        return {"rows": self.column.rows().tobytes(), "zeros": self.zeros, "detector": detector, **waiting}
 
 
 class Monitor:
@@ -77,7 +78,8 @@ class Monitor:
         findings: list[Finding] = []
         step, at_time = int(step), float("nan") if time is None else float(time)
         for metric, value in metrics.items():
-            watched, value = self._watched(metric), float(value)
+            value = float(value)
+            watched = self._watched(metric, value)
             watched.column.append(step, value, at_time)
             if watched.detector is not None:
                 findings += self._provisional(metric, watched, watched.detector, value)
@@ -132,24 +134,26 @@ class Monitor:
         ]
         self._assign_roles()
 
-    def _watched(self, metric: str) -> Watched:
+    def _watched(self, metric: str, value: float) -> Watched:
         """The metric in the present attempt; when a new one appears, all roles are assigned again."""
         watched = self._attempts[-1].get(metric)
         if watched is None:
             watched = self._attempts[-1][metric] = Watched(self._spool.column())
             self._assign_roles()
-        if watched.detector is None and self._roles[metric].role in JUDGED:
+        if watched.detector is None and value != 0 and self._roles[metric].role in JUDGED:
+            logged = watched.column.rows()["value"]
+            watched.zeros = int(np.argmax(np.append(logged, value) != 0))
             watched.detector = Detector(self.thresholds, engine=self._engine)
-            watched.detector.extend(watched.column.rows()["value"])
+            watched.detector.extend(logged[watched.zeros :])
         return watched
 
     def _assign_roles(self) -> None:
         self._roles = assign({name: _series(name, np.empty(0, ROW)) for name in self._attempts[-1]})
 
     def _provisional(self, metric: str, watched: Watched, detector: Detector, value: float) -> list[Finding]:
-        n = len(watched.column)
+        n = len(watched.column) - watched.zeros
         if n <= at.WARM:
-            detector.sparse(watched.column.rows()["step"])
+            detector.sparse(watched.column.rows()["step"][watched.zeros :])
         events = detector.update(value)
         opened = detector.opened()
         if opened != watched.opened or (any(opened) and n >= watched.again):
@@ -163,7 +167,7 @@ class Monitor:
         """Events as findings of the log so far, without those that were reported before."""
         from chronicle.classify.rules.loss_shapes import provisional
 
-        series = _series(metric, watched.column.rows(), self._roles[metric])
+        series = _series(metric, watched.column.rows()[watched.zeros :], self._roles[metric])
         index = len(self._attempts) - 1
         findings = provisional(events, series, index, _name(index), self.thresholds)
         news = [f for f in findings if f.end_step is not None or watched.named.get(f.id) != f.pattern]
@@ -175,7 +179,7 @@ class Monitor:
 
     def _restored(self, saved: State) -> Watched:
         opened, named = tuple(saved["opened"]), dict(saved["named"])
-        watched = Watched(self._spool.column(), None, opened, saved["again"], named)
+        watched = Watched(self._spool.column(), None, opened, saved["again"], named, saved.get("zeros", 0))
         watched.column.extend(np.frombuffer(saved["rows"], ROW))
         if saved["detector"] is not None:
             watched.detector = Detector(self.thresholds, engine=self._engine)

@@ -236,12 +236,8 @@ def is_kink(y: Floats, step: Step) -> bool:
     part, stepping = y[step.at - step.window : step.at + step.window], design(step.window)
     u = stepping[:, 1]
     kinks = (np.column_stack([stepping[:, :3], np.maximum(u - at, 0.0)]) for at in KINK_PLACES)
-    return min(_misfit(kink, part) for kink in kinks) < _misfit(stepping, part)
-
-
-def _misfit(columns: Floats, y: Floats) -> float:
-    residual = y - columns @ np.linalg.lstsq(columns, y)[0]
-    return float(residual @ residual)
+    stepped, *bent = (np.linalg.lstsq(columns, part)[1].item() for columns in (stepping, *kinks))
+    return bool(min(bent) < stepped)
 
 
 def near_event(view: View, loss: Series, at: float, reach: float, bends: int) -> bool:
