@@ -816,6 +816,16 @@ def test_the_patience_in_brackets_is_no_progress(words: str, tmp_path: Path) -> 
     assert attempt.axis == "epoch"
 
 
+def test_the_epoch_at_whose_end_a_loss_is_computed_is_no_loss(tmp_path: Path) -> None:
+    text = "".join(
+        f"Calculating validation loss at end of epoch {n}...\nEpoch {n} validation loss: {3 - n / 8}\n"
+        for n in range(1, 13)
+    )
+    (attempt,) = attempts(tmp_path, text)
+    assert [*attempt.series] == ["validation loss"]
+    assert points(attempt, "validation loss") == [(n, 3 - n / 8) for n in range(1, 13)]
+
+
 def test_how_full_a_buffer_is_counts_no_steps(tmp_path: Path) -> None:
     line = "INFO - Epoch {n}/40: Time=3.{n}s, Reward=0.{n}, BufferSize={full}/1000 ({share}%)\n"
     rows = [(n, min(90 * n, 1000)) for n in range(1, 41)]

@@ -236,6 +236,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("logprob: ", r"^logprob: ", "test logprob: "),
     # "Training average loss at step 100: 1.62", "eval @ 4000 steps: cost=2.5"
     (" steps", r"(?:@|\bat) (\d{1,15}) (step|iteration|update|episode)s?\b", r", \2 \1"),
+    ("nd of epoch ", r"(?i) at (?:the )?end of (?=epoch \d{1,9}(?!\.?\d))", ", "),  # a counter behind "loss"
     # "Average loss for last 200 batches is 20.6": of which rows a mean is
     ("ast ", r"(?i)\s?\(?\b(?:(?:for|over|of|in|from) )?(?:the )?[lp]ast \d{1,6}"
      r" (?:batch|step|iteration|episode|game|epoch|update|sample|run|trial)(?:e?s)?\b\)?", ""),
