@@ -88,6 +88,13 @@ def test_facts_in_full():
     ]
 
 
+def test_zeros_before_the_first_loss_are_not_its_lowest_values():
+    log = attempt("a.csv", 0, 1000, 2.0, 0.0)
+    log.series["loss"].values[:3] = 0.0
+    of_loss = [fact.value for fact in facts(stitch([log]), RunConfig()) if fact.quantity.startswith("loss, ")]
+    assert of_loss == ["2.00, 2.00", "2.00"]
+
+
 def test_a_copy_is_named_in_the_facts():
     log = attempt("a.csv", 0, 1000, 2.0, 0.0)
     log.series["loss"].values[:] = 2.0 + 1.0 / (1.0 + np.arange(101))

@@ -15,6 +15,22 @@ from chronicle.metrics import by_values as values
 from chronicle.model import Role, Series
 
 
+@pytest.mark.parametrize(
+    ("values", "zeros"),
+    [
+        ([0, 0, 3, 2], 2),
+        ([3, 2], 0),
+        ([0, 0], 0),
+        ([0, 3, 0], 0),
+        ([0, np.nan, 3], 1),
+        ([], 0),
+        ([np.nan, 0], 0),
+    ],
+)
+def test_zeros_in_front_are_all_the_zeros_there_are(values: list[float], zeros: int) -> None:
+    assert arithmetic.zeros_in_front(np.array(values, float)) == zeros
+
+
 def log(seed: int) -> dict[str, Series]:
     """A total and other metrics, which may be its parts: rounded, noisy, or of nothing in common."""
     random = np.random.default_rng(seed)

@@ -544,6 +544,16 @@ def test_a_calm_course_falls_rises_or_stays_as_its_metric_ought_to() -> None:
     assert calm([1.0, 2.0, 3.0], "reward", Role.OBJECTIVE) == f"The objective rose from 1.00 to 3.00 {end}"
 
 
+def test_zeros_before_the_first_loss_are_no_part_of_its_course() -> None:
+    """While an agent only collects, its loss is logged as zero: "The loss went from 0 to 1.00"."""
+    end = "over steps {} to 4, and nothing disturbed it for long."
+    assert calm([0.0, 0.0, 3.0, 2.0, 1.0]) == f"The loss fell from 3.00 to 1.00 {end.format(2)}"
+    assert calm([0.0, 0.0, 3.0, 0.0, 1.0]) == f"The loss went from 0 to 1.00 {end.format(0)}"
+    assert calm([0.0, 0.0, 1.0, 2.0, 3.0], "reward", Role.OBJECTIVE) == (
+        f"The objective rose from 0 to 3.00 {end.format(0)}"
+    )
+
+
 def test_a_course_that_went_the_wrong_way_first_names_where_it_turned() -> None:
     """A reward that fell from 9 to -27 and rose to 0.7; a running mean that began at its lowest value."""
     fell = [*np.linspace(9, -27, 40), *np.linspace(-27, 0.7, 40)]

@@ -22,7 +22,7 @@ from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.aliases import MEANS, OF_TRAINING
-from chronicle.metrics.arithmetic import first_showings
+from chronicle.metrics.arithmetic import first_showings, zeros_in_front
 from chronicle.metrics.names import LOSSES, plain
 from chronicle.metrics.roles import MIN_POINTS, SCORES, judged, judged_loss
 from chronicle.metrics.values import grouped
@@ -290,8 +290,8 @@ def _has_arrived(mean: Floats) -> bool:
 def _trained(series: Series) -> Series:
     """The series without the zeros of a loss before there is one, as in a first row before the training, and
     without a last row that alone repeats the step before it: it belongs to a final test."""
-    values, new, zeros = series.values, series.steps[1:] > series.steps[:-1], int((series.values == 0).sum())
-    begin = zeros if series.role in LOSSES and zeros < len(values) and not values[:zeros].any() else 0
+    values, new = series.values, series.steps[1:] > series.steps[:-1]
+    begin = zeros_in_front(values) if series.role in LOSSES else 0
     tested = len(new) >= _TOOTH_SAMPLES and not new[-1] and new[:-1].all() and np.isfinite(values[-1])
     return series.pick(np.arange(begin, len(series) - tested)) if begin or tested else series
 

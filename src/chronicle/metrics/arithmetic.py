@@ -50,6 +50,13 @@ def median(values: NDArray[Any]) -> float:
     return float(row[half] if n % 2 else (row[half - 1] + row[half]) / 2)
 
 
+def zeros_in_front(values: Floats) -> int:
+    """How many zeros stand before the first loss, as in a row before the training or while an agent only
+    collects: those in front of all other values, if there are others and no zero among them."""
+    zeros = int(np.count_nonzero(values == 0))
+    return zeros if zeros < len(values) and not values[:zeros].any() else 0
+
+
 def first_showings(values: Floats, *, in_bar: bool = False) -> NDArray[np.intp] | None:
     """The rows of what is shown again until it is measured anew every so many rows; None for other values. A
     bar is not redrawn at every count, and may end between two measurements."""

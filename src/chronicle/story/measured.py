@@ -21,6 +21,7 @@ from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
 from chronicle.metrics.aliases import median_gap
+from chronicle.metrics.arithmetic import zeros_in_front
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import count, ordinal, percent, plainly, rounded
@@ -168,6 +169,7 @@ class RunView:
         if self.loss is None:
             return "no loss or reward to judge, "
         values = self.loss.values[self.loss.live & np.isfinite(self.loss.values)]
+        values = values[zeros_in_front(values) if self.loss.role in LOSSES else 0 :]
         if self.n_trainings > 1 or len(values) < 2:
             return ""
         first, last, unit = plainly(float(values[0])), plainly(float(values[-1])), self.loss.unit or ""
@@ -258,7 +260,8 @@ class FindingView:
         if (track := self.track) is None:
             return np.empty(0, np.int64), np.empty(0)
         rows = track.live if self.at is None else track.attempt == self.at
-        return track.steps[rows], track.values[rows]
+        begin = zeros_in_front(track.values[rows]) if track.role in LOSSES else 0
+        return track.steps[rows][begin:], track.values[rows][begin:]
 
     @property
     def last_step(self) -> float:
