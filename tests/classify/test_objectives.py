@@ -336,6 +336,16 @@ def test_the_first_of_a_hundred_episodes_are_no_level_that_was_lost(
     assert classify(rewards).verdict.value == "bad"
 
 
+def test_no_level_was_lost_where_few_means_are_of_a_hundred_episodes() -> None:
+    """One of the first episodes wins, and the mean of all so far falls until there are a hundred of them."""
+    steps = 4 * np.arange(1, 251)
+    n_episodes = np.clip(steps / 9, 1, 100)
+    means = np.where(n_episodes >= 14, 1 / n_episodes, 0.0)
+    lengths = {"rollout/ep_len_mean": (steps, np.full(250, 9.0))}
+    assert told(rollout__ep_rew_mean=means)[0] == "bad"
+    assert classify({"rollout/ep_rew_mean": (steps, means)} | lengths).verdict.value == "unexpected"
+
+
 @pytest.mark.parametrize(
     ("name", "told_from"), [("episode_reward", 100), ("reward", 50), ("ep_rew_mean", 50)]
 )

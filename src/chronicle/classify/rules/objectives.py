@@ -95,10 +95,10 @@ TIMES_ANY_OTHER = 2.0  # such a fall is farther than all others by this factor
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """An objective that lost what it had gained, or never gained anything."""
     way = None if (series := attempt.objective) is None else ascent(series, measure.FEWEST_POINTS)
+    if series is not None and way is not None and way.collapsed:  # a mean of few episodes is no level yet
+        way = ascent(series := of_full_window(series, attempt.series), measure.FEWEST_POINTS)
     if series is None or way is None or measure.is_perfect(series, way):
         return
-    if way.collapsed and (full := ascent(since := of_full_window(series, attempt.series))) is not None:
-        series, way = since, full
     if way.collapsed:
         checks = [
             *_levels(series, way.first, way.best, way.last),
