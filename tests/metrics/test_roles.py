@@ -471,6 +471,9 @@ return_mean: objective, battle_won_mean: score, test_battle_won_mean: validation
 episode.rwd: objective, episode.loss: part-loss
 Loss: loss, MeanIU: score
 fitness: objective, best_fitness: score, worst fitness: score
+Population's average fitness: objective, Best fitness: score, Average adjusted fitness: score
+Ep_r: objective, a_loss: part-loss
+episode: other, R: objective
 l_mos: loss, l_metric: loss, lr: learning-rate
 loss: part-loss, reward signal mean: score, mean 100 episode reward: objective
 avg loss so far: loss, val loss: validation-loss

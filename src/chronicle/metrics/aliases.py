@@ -51,11 +51,12 @@ A_COST = (
 _STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
 SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
 MEANS = ("mean", "avg", "average", "averaged")
+OF_WHOLES = frozenset({"total", "population", "s", *MEANS})  # "Population's average fitness" of neat-python
 # Of games, also of those against chance, and of battles in SMAC.
 _A_WIN = r"(win ?(rate|ratio|share|pct|percent|random)|battle won)"
 A_WIN = rf"\b{_A_WIN}\b"
 REWARDED = (
-    rf"\b(rewards?|rew|rwd|returns?|fitness|utility|ep(isodic|isode)? (ret|rew|scores?)|ret mean|{_A_WIN}"
+    rf"\b(rewards?|rew|rwd|returns?|fitness|utility|ep(isodic|isode)? (ret|rew|r|scores?)|ret mean|{_A_WIN}"
     r"|eprewmean|objective scores?)\b"
 )
 # The divergence of a policy from its reference, where a reward is logged; not that from its last update.
@@ -153,7 +154,7 @@ BARE_SCORES = frozenset(("score", "scores", "episode score"))
 OF_SEARCH = word_set("policy value")
 OF_POLICY_GRADIENT = word_set("clip clipfrac kl surrogate advantage advantages explained")
 OF_RANDOM_ACTIONS = word_set("eps epsilon exploration")  # how large a share of them is
-EXPLORING = word_set("eps epsilon ent entropy")  # a bare `r` beside it is what an agent was rewarded with
+EXPLORING = word_set("eps epsilon ent entropy episode")  # a bare `r` beside it is what an agent was given
 OF_OPENRLHF = word_set("rm ret")  # beside each other: the score of the reward model, and what it came to
 OF_SELF_PLAY = word_set("pool league elo opponents selfplay")
 OF_EPISODES = word_set("ep episode episodes episodic return returns cumulative")
@@ -342,7 +343,7 @@ _COUNTED = {
     " n_updates current_steps effective_batch_number train_step training_step step steps"
     " time/total_timesteps iteration iterations"
     " training_iteration iter numiters update updates _step total_timesteps timesteps_total timesteps"
-    " timestep timestepssofar t_env",
+    " timestep timestepssofar t_env num_timesteps n_episode n_epi",
     "sample": "samples_count consumed_samples samples_trained_on samples",
     "token": "consumed_tokens tokens_seen tokens_processed tokens",
     "epoch": "epoch",

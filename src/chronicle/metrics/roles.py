@@ -442,9 +442,9 @@ def _goes_along(measured: Series, loss: Series) -> bool:
 
 def _totals(roles: Roles, total: Role, part: Role) -> dict[str, Role]:
     """Of several gradient norms, or objectives, those with the fewest words are wholes, the others parts.
-    That one is a total, or a mean, says of no part."""
+    That one is a total, a mean, or that of a population, says of no part."""
     own = {name: {*plain(name).split()} for name, role in roles.items() if role is total}
-    n_words = {name: len(words - {"total", *aliases.MEANS}) for name, words in own.items()}
+    n_words = {name: len(words - aliases.OF_WHOLES) for name, words in own.items()}
     fewest = min(n_words.values(), default=0)
     return dict(roles) | {name: part for name, n in n_words.items() if n > fewest}
 

@@ -62,6 +62,35 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS, "accuracy": steps(*STEPS, first=0.5, by=0)},
         "step",
     ),
+    "the losses of all rounds that Flower's server lists at its end": (
+        repeated("INFO :  [ROUND {i}]\nINFO :  aggregate_fit: received 10 results and 0 failures\n")
+        + "INFO :  \tHistory (loss, distributed):\n"
+        + repeated("INFO :  \t\tround {i}: {loss}\n"),
+        {"loss": LOSS},
+        "step",
+    ),
+    "a cost behind a step that is padded": (
+        "Training on 4 qubits\n" + repeated("Cost after step {i:5d}:  {loss}\n"),
+        {"Cost": LOSS},
+        "step",
+    ),
+    "two rewards behind one name": (
+        repeated(
+            "Updates {i}, num timesteps {i}00\n Last 10 training episodes: mean/median reward {loss}/1.5\n"
+        ),
+        {
+            "num timesteps": [(i, 100.0 * i) for i in STEPS],
+            "mean reward": LOSS,
+            "median reward": steps(*STEPS, first=1.5, by=0),
+            "Last": steps(*STEPS, first=10.0, by=0),
+        },
+        "step",
+    ),
+    "the number of an episode, as minimalRL prints it": (
+        repeated("n_episode :{i}, score : {loss}, n_buffer : 2000, eps : 8.0%\n"),
+        {"score": LOSS, "n_buffer": steps(*STEPS, first=2000.0, by=0), "eps": steps(*STEPS, first=8.0, by=0)},
+        "step",
+    ),
     "a block under a counter with a colon, and a first one under none": (
         "Epoch: init\nTrain loss: 9.0\nTest loss: 9.5\n"
         + repeated("Step {i:5d} of 6:\nTrain loss: {loss}\nTest loss: 1.5\n"),

@@ -27,7 +27,7 @@ from chronicle.readers.step_axis import ITS_NUMBER, is_counter, step_rank
 _N_STEP_RANKS = 2 * len(STEP_NAMES)  # the ranks of `step_rank`; names that count within an epoch come after
 EPOCH_WORDS = ("epoch", "ep")
 PROGRESS = "progress"  # the name of "12/100" and of bars
-IMPROVED = "improved "  # begins the name of a loss that is told only when it is the best so far
+IMPROVED = "improved "  # begins the name of a loss that is told only when it is the best so far, or again
 MEASURES = frozenset({Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE})
 _JUDGED = {*LOSSES} | MEASURES | {Role.GRAD_NORM, Role.LEARNING_RATE}
 # Words that make a counter's name one that does not count: "best step", "save every 100 steps".
@@ -243,8 +243,8 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),  # DL4J
     # "Loss at step 100: 1.62", "Loss at epoch 1 and iteration 5 is 1", "Cost after 100 iterations: 0.64"
     ("e", r"^(?:The )?([A-Za-z][\w@ /.()-]{0,60}) (?:at|after|of|in|for) (?:(?:(?:global|time|train(?:ing)?)"
-     r"[ _]?)?(step|iter(?:ation)?|epoch|episode) ?(\d{1,15}(?:/\d{1,15})?)(?:(?:,|,? and) "
-     r"(step|iter(?:ation)?|batch) (\d{1,15}))?|(\d{1,15}) (step|iteration|epoch)s) ?(?:is\b ?:?|[:=]) ?"
+     r"[ _]?)?(step|iter(?:ation)?|epoch|episode) {0,8}(\d{1,15}(?:/\d{1,15})?)(?:(?:,|,? and) "
+     r"(step|iter(?:ation)?|batch) (\d{1,15}))?|(\d{1,15}) (step|iteration|epoch)s) ?(?:is\b ?:?|[:=]) {0,2}"
      r"(?=[-+.\dnt])", r"\2\7 \3\6 \4 \5 \1: "),
     ("per ", r" per \d{1,6} (?:\w{5,10} )?(?:step|iteration|batch)(?:e?s)\b(?=[:=])", ""),  # of means
     # "1m 5s (- 20m 3s) (5000 5%) 2.85" of PyTorch's tutorials
@@ -283,7 +283,8 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("", rf"(?i)^([^\w\n]{{0,8}}(?:\w+ )??)(ep(?:och)?|step|iter(?:ation)?|episode)[_#-]?{_COUNT}"
      rf"(?:([\s,|]{{1,3}})(step|iter(?:ation)?|batch)[_#-]?{_COUNT})?", r"\1\2 \3\4\5 \6"),
     ("E", r"^E\s{0,3}(\d{1,9}/\d{1,9})(?=\s{0,2}[|:,-])", r"epoch \1"),  # "E  1/500 | Loss:4.23"
-    # "loss 0.82/0.81": of the training and held out
+    # "mean/median reward 2.5/2.0": two of one name; "loss 0.82/0.81": of the training and held out
+    ("/", rf"\b(\w{{3,8}})/(\w{{3,8}}) (reward|return) ({_FLOAT})/({_FLOAT})", r"\1 \3: \4, \2 \3: \5"),
     ("/", r"(?i)(?<!val )(?<!test )\b(loss|acc(?:uracy)?)([:= ]{1,3})(\d+\.\d+)\s?/\s?(\d+\.\d+)(?![\d/.])",
      r"train_\1\2\3 val_\1\2\4"),
     (" loss rc:", r"\bE (\d{1,9}) B (\d{1,12}) (?=loss rc:)", r"epoch \1 batch \2 "),  # pixelNeRF
@@ -295,8 +296,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # Optuna, without the best trial so far
     (" and parameters: {", r"\bfinished with value: (\S+) and parameters: (\{[^}]*\}).*", r"value: \1, \2"),
     ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),  # NCRF++: a share and its value
-    # Flower: a round, the loss of the server's evaluation, and other metrics of it
+    # Flower: a round, the loss of the server's evaluation, and other metrics of it; a round in its summary
     ("fit progress: (", rf"\bfit progress: \((\d+), ({_FLOAT}), \{{", r"round \1 loss = \2, {"),
+    ("round ", rf"^\s{{0,8}}round (\d{{1,9}}): ({_FLOAT})$", rf"round \1, {IMPROVED}loss = \2"),
     ("Batch [", r"\bBatch \[\d{1,12}-(?=\d{1,12}\])", "Batch ["),  # MXNet
     # "epoch: 3, dataset: CVC-300, dice: 0.86" of PraNet: a metric of a test set
     ("dataset: ", r"\bdataset: ([A-Za-z][\w-]{0,40})[,|;]? +(?=[A-Za-z]\w{0,20}: [\d.])", r"\1/"),
