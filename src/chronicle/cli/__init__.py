@@ -12,9 +12,7 @@ from chronicle.cli.commands import LazyChoice, workspace_here
 from chronicle.cli.commands import cli as cli
 from chronicle.errors import UsageError
 
-EVENT = click.option(
-    "--event", default="", metavar="ID", help="Id of the event, which `chronicle explain` shows."
-)
+EVENT = click.option("--event", default="", metavar="ID", help="Id of the event, from `chronicle explain`.")
 AT = click.option("--at", help="Time to record, as 2026-11-18T22:41+01:00. [default: now]")
 AUTHOR = click.option("--author", default="", help="Name of the author. [default: user.name of git]")
 

@@ -128,12 +128,8 @@ def init(folder: Path) -> None:
 @cli.command(short_help="Add logs to the workspace as one run.")
 @click.argument("logs", nargs=-1, required=True, type=PATH)
 @click.option("--name", default="", help="Id of the run; by default the name of the first log.")
-@click.option(
-    "--fact", "facts", multiple=True, metavar="KEY=VALUE", help="Add a line to run.toml; repeatable."
-)
-@click.option(
-    "--link", is_flag=True, help="Leave the logs where they are, and write their paths to run.toml."
-)
+@click.option("--fact", "facts", multiple=True, metavar="KEY=VALUE", help="Line for run.toml; repeatable.")
+@click.option("--link", is_flag=True, help="Leave the logs where they are; run.toml then has their paths.")
 @click.option("--follow", is_flag=True, help="Also copy the targets of links in LOGS.")
 def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, follow: bool) -> None:
     """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME."""
@@ -307,9 +303,7 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
 )
 @click.option("--strict", is_flag=True, help="Let a warning of the site engine fail the build.")
 @FAIL_ON
-@click.option(
-    "--untrusted", is_flag=True, help="Use only the runs, for example in a pull request of a stranger."
-)
+@click.option("--untrusted", is_flag=True, help="Use only the runs, as for the pull request of a stranger.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was built as one JSON object.")
 @click.option("-v", "--verbose", is_flag=True, help="Print each run and the engine's output.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -372,11 +366,7 @@ def check() -> None:
 
 @cli.command(short_help="Serve the site locally and rebuild on changes.")
 @click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8000,
-    show_default=True,
-    help="Port of the site; 0 picks a free one.",
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port; 0 picks a free one."
 )
 @ENGINE
 def serve(port: int, engine: str | None) -> None:

@@ -305,10 +305,9 @@ def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
     if not act.done or is_noted or (act.finding is not None and act.finding.end_step is None):
         return []
     later = entry.events[entry.events.index(act.done[-1]) + 1 :]
-    restart = next((event for event in later if event.kind in JOINS), None)
-    joins = {event_id(join): join.from_step for join in entry.diagnosis.joins}
-    ends = (event.step for event in entry.events if event.kind is EventKind.END)
-    last = (joins.get(restart.id) if restart else next(ends, None)) or act.done[-1].step or 0
+    left = {event_id(join): join.from_step for join in entry.diagnosis.joins}
+    ends = (left.get(event.id, event.step) for event in later if event.kind in (*JOINS, EventKind.END))
+    last = next(ends, None) or act.done[-1].step or 0
     place = axis_named({row["axis"] for row in entry.attempts}).place(last)
     return [f"No finding followed up to {place}."]
 
