@@ -58,14 +58,14 @@ def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
 def _digests(run: RunFolder, memory: Path) -> dict[str, str]:
     """The hash of every input, or why it has none; new hashes are kept in ``memory``."""
     known, now_ns = Memory(memory), time.time_ns()
-    seen: Rows = {}
-    digests = {file: known.digest(file, state, seen) for file, state in inputs(run).items()}
-    fresh = [file for file, row in seen.items() if row is not known.seen.get(file)]
-    if fresh or len(seen) != len(known.seen) or known.code != code_sha256():
+    rows = {file: known.row(file, state) for file, state in inputs(run).items()}
+    seen: Rows = {file: row for file, row in rows.items() if isinstance(row, list)}
+    is_fresh = any(row is not known.seen.get(file) for file, row in seen.items())
+    if is_fresh or len(seen) != len(known.seen) or known.code != code_sha256():
         content = json.dumps([code_sha256(), seen], ensure_ascii=False)
         write_bytes(memory / MEMORY, content.encode("utf-8", errors="surrogateescape"))
         os.utime(memory / MEMORY, ns=(now_ns, now_ns))
-    return digests
+    return {file: row if isinstance(row, str) else row[-1] for file, row in rows.items()}
 
 
 def last_seen(run: RunFolder, memory: Path) -> Rows:
@@ -81,19 +81,19 @@ def last_seen(run: RunFolder, memory: Path) -> Rows:
 def changed_unseen(memory: Path) -> list[Path]:
     """Inputs whose content changed although size and times did not. Reads all of them."""
     known = Memory(memory)
-    alike = {name: state for name in known.seen if known.is_unchanged(name, state := _state(name))}
-    return [Path(name) for name in alike if Memory().digest(name, alike[name]) != known.seen[name][-1]]
+    alike = (name for name in known.seen if known.is_unchanged(name, _state(name)))
+    return [Path(name) for name in alike if not _has_hash(name, known.seen[name][-1])]
 
 
 class Memory:
     """The hashes of a run's inputs that a folder keeps: ``seen`` has the `FileState` of each file at the time
     ``at_ns``, with its SHA-256; ``code`` is the version that took them. All are empty if none is usable."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.seen: Rows = {}
         self.at_ns, self.code = 0, ""
         with suppress(OSError, ValueError, AttributeError, TypeError):
-            with open(f"{folder}/{MEMORY}" if folder else os.devnull, "rb") as stream:
+            with open(f"{folder}/{MEMORY}", "rb") as stream:
                 code, rows = json.loads(stream.read().decode("utf-8", "surrogateescape"))
                 at_ns = os.stat(stream.fileno()).st_mtime_ns  # not in the file, whose bytes stay the same
             if all(isinstance(row, list) and len(row) == 6 for row in rows.values()):
@@ -106,18 +106,14 @@ class Memory:
             return False
         return bool(max(before[1:3]) + _RACY_NS < self.at_ns)  # otherwise it may have changed after the hash
 
-    def digest(self, file: str, state: FileState, seen: Rows | None = None) -> str:
-        """The hash of a file: the known one if its state is the same. For a file without a hash, the reason.
-        The row of the file is added to ``seen``."""
+    def row(self, file: str, state: FileState) -> list[Any] | str:
+        """The state of a file and its hash, the known one if the state is the same; or why it has none."""
         if isinstance(state, str):
             return state
         try:
-            row = self.seen[file] if self.is_unchanged(file, state) else [*state, sha256_of(file)]
+            return self.seen[file] if self.is_unchanged(file, state) else [*state, sha256_of(file)]
         except OSError as err:
             return f"unreadable: {err.errno}"
-        if seen is not None:
-            seen[file] = row
-        return str(row[-1])
 
 
 def _state(file: str | os.DirEntry[str]) -> FileState:
@@ -137,6 +133,14 @@ def sha256_of(file: str | Path) -> str:
         while part := stream.read(_PART_BYTES):
             total.update(part)
     return total.hexdigest()
+
+
+def _has_hash(file: str | Path, digest: str) -> bool:
+    """Whether the content of a file has this hash; false if it cannot be read."""
+    try:
+        return sha256_of(file) == digest
+    except OSError:
+        return False
 
 
 def note_kept(folder: Path, key: str, files: Iterable[str]) -> Rows:
@@ -175,12 +179,8 @@ def _stamp(folder: Path, name: str) -> list[int]:
 
 
 def _differs(folder: Path, name: str, row: list[Any], stamp: list[int], *, every: bool = False) -> bool:
-    if stamp == row[:2] and name not in (ENTRY, ROW) and not every:
-        return False
-    try:
-        return not stamp or sha256_of(f"{folder}/{name}") != str(row[2])
-    except OSError:
-        return True
+    is_trusted = stamp == row[:2] and name not in (ENTRY, ROW) and not every
+    return not is_trusted and not (stamp and _has_hash(f"{folder}/{name}", str(row[2])))
 
 
 def manifest(folder: Path) -> tuple[str, Rows]:
@@ -287,7 +287,7 @@ def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[str]:
         yield f"{site / page}: is missing. {_REBUILD_REMEDY}"
     rows = ((entry.name, name, row) for entry in entries for name, row in manifest(entry)[1].items())
     for path, row in ((f"runs/{run_id}/{name}", row) for run_id, name, row in rows):
-        if (site / path).is_file() and (docs / path).is_file() and sha256_of(site / path) != row[2]:
+        if (site / path).is_file() and (docs / path).is_file() and not _has_hash(site / path, row[2]):
             yield f"{site / path}: differs from the stored result of the run. {_REBUILD_REMEDY}"
 
 
