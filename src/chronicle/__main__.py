@@ -90,7 +90,7 @@ def _run() -> None:
         if isinstance(err, NotALog):
             say(message_of(err))
         else:  # only the output of a site engine keeps its line ends
-            complain(message_of(err), kept="\n" * isinstance(err, SiteError))
+            complain(message_of(err), kept="\n" if isinstance(err, SiteError) else "")
         sys.exit(getattr(err, "exit_code", 1))
 
 

@@ -168,17 +168,14 @@ def _documents(index: Path) -> dict[str, list[Any]]:
 def _pages_are_apart(config: Any) -> bool:
     """Whether a page depends only on its own text, mkdocs.yml, the theme and the installed packages."""
     named = config.theme.name != "material" or config.hooks or config.extra_templates
+    names = [name.removeprefix("markdown.extensions.") for name in config.markdown_extensions]
     return (
         not (named or config.use_directory_urls)
         and Path(config.theme.custom_dir or config.docs_dir).is_relative_to(config.docs_dir)
         and config.plugins.keys() - {"chronicle"} <= _PLUGINS
-        and not {*config.markdown_extensions} & {*_READ_OTHER_FILES}
-        and all(name.startswith("pymdownx.") or _is_of_markdown(name) for name in config.markdown_extensions)
+        and not {*names} & {*_READ_OTHER_FILES}
+        and all(name.startswith("pymdownx.") or find_spec(f"markdown.extensions.{name}") for name in names)
     )
-
-
-def _is_of_markdown(extension: str) -> bool:
-    return find_spec(f"markdown.extensions.{extension.removeprefix('markdown.extensions.')}") is not None
 
 
 if __name__ == "__main__":

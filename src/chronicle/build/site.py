@@ -104,7 +104,8 @@ def build_site(site: SiteRecord, config: Path, new_site: Path, changed: Collecti
     settings = config.with_name(f".{config.name}.chronicle.yml")  # beside it: paths in it are relative
     listed = new_site.with_name(LISTED) if changed is not None else None
     part = [row.module, str(listed or "")] if row.in_parts else []
-    command = [*part, "build", "--config-file", str(settings), "--clean", *["--strict"] * site.strict]
+    strict = ["--strict"] if site.strict else []
+    command = [*part, "build", "--config-file", str(settings), "--clean", *strict]
     try:
         if listed:
             paths = json.dumps([sorted(changed or ()), sorted(site.docs)], ensure_ascii=False)

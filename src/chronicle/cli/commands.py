@@ -196,8 +196,8 @@ def _export_png(run: Path, finding: str, dark: bool) -> None:
         raise MissingExtra("chronicle export --png", "site", "matplotlib")
     judged = _JudgedRuns(_named(run))
     for run_read, timeline, diagnosis, _ in judged:
-        parts = [run_read.run_id, *[f"finding-{finding}"] * bool(finding), *["dark"] * dark]
-        file = Path(f"{'-'.join(parts)}.png")
+        parts = run_read.run_id, finding and f"finding-{finding}", "dark" if dark else ""
+        file = Path(f"{'-'.join(filter(None, parts))}.png")
         edge = telling.picture_edge(timeline, run_read.folder.config)
         file.write_bytes(figures.picture(timeline, diagnosis, finding, dark, edge))
         click.echo(f"wrote {terminal.printable(str(file))}")

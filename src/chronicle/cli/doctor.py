@@ -286,7 +286,7 @@ def _attempt_lines(attempt: Mapping[str, Any]) -> Iterator[str]:
     yield printable(f"  attempt {attempt['name']}: {reach}{numbers}{cut}")
     if attempt["counter"]:
         yield printable(f"    steps are counted by {attempt['counter']}")
-    rows = [("metric", "role", "unit", f"{'points':>9}", "first … last", "")] * bool(metrics)
+    rows = [("metric", "role", "unit", f"{'points':>9}", "first … last", "")] if metrics else []
     for m in metrics[:MOST_METRICS]:
         name, unit = printable(m["metric"]), printable(m["unit"] or "not declared")
         points, values = f"{count(m['points']):>9}", f"{level(m['first'])} … {level(m['last'])}"

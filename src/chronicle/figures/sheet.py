@@ -62,8 +62,8 @@ def one_line(text: str, longest: int = 80) -> str:
 
 def label(name: str, unit: str | None, log: bool, width_px: float) -> str:
     """The label above a panel, ``train/loss · nats/token, log scale``, cut to the width."""
-    words = [*([one_line(unit, 24)] if unit else []), *["log scale"] * log]
-    shown, tail = one_line(name), "  ·  " * bool(words) + ", ".join(words)
+    words = ", ".join(filter(None, (unit and one_line(unit, 24), "log scale" if log else "")))
+    shown, tail = one_line(name), f"  ·  {words}" if words else ""
     if text_px(shown + tail) > width_px:
         tail = tail.replace("  ·  ", " · ").replace("log scale", "log")
     longest = len(shown)
@@ -133,10 +133,10 @@ class Ink(NamedTuple):
     def svg(self, clips: Mapping[Box, int]) -> str:
         place = f' clip-path="url(#c{clips[self.within]})"' if self.within else ""
         style = f' opacity="{self.alpha:g}"' if self.alpha < 1 else ""
-        name = self.token + (" d" if self.dots else " s") * bool(self.px)
+        kind = "" if not self.px else " d" if self.dots else " s"
         style += f' stroke-width="{self.px:g}"' if self.px not in (0, 1) else ""
         style += f' stroke-dasharray="{_listed(d * self.px for d in self.dash)}"' if self.dash else ""
-        return f'<path class="{name}"{style}{place} d="{_path_data(self.path(), self.dots)}"/>\n'
+        return f'<path class="{self.token}{kind}"{style}{place} d="{_path_data(self.path(), self.dots)}"/>\n'
 
     def outlines(self) -> Iterator[Outline]:
         yield self.path(), self.token, self.px

@@ -291,7 +291,8 @@ class Confines:
         """Raises ConfigError for the first link below ``folder``, or above it, that may not be followed."""
         above, root, place = list[Path](), str(self.root), os.path.dirname(folder)
         while place != root and place.startswith(os.path.join(root, "")):  # text: there are thousands
-            above += [Path(place)] * os.path.islink(place)
+            if os.path.islink(place):
+                above.append(Path(place))
             place = os.path.dirname(place)
         for link in (*above, *links_below(folder)):
             below = link != folder and link.is_relative_to(folder)

@@ -137,7 +137,7 @@ class Workspace:
 
     def _shared(self, own: str, stock: str) -> list[Path]:
         """The existing folders without duplicates (in this repository both are the same folder)."""
-        folders = [*[self.root / own] * self.trusted, shipped_file(stock)]
+        folders = (self.root / own, shipped_file(stock)) if self.trusted else (shipped_file(stock),)
         return list(dict.fromkeys(folder.resolve() for folder in folders if folder.is_dir()))
 
     def runs(self) -> list[RunFolder]:
@@ -439,7 +439,8 @@ def _write_run_toml(file: Path, paths: Sequence[Path], facts: Mapping[str, str])
     lines = [f"{k} = {_quoted(v)}" for k, v in own.items()]
     lines += [f"paths = [{', '.join(_quoted(address_of(p) or str(p)) for p in paths)}]"] if paths else []
     rest = [f"{_quoted(k)} = {_quoted(v)}" for k, v in facts.items() if k not in own]
-    lines += [*[""] * bool(lines), "[facts]", *rest] if rest else []
+    if rest:
+        lines += ["", "[facts]", *rest] if lines else ["[facts]", *rest]
     if lines and file.exists():
         problem = f"{RUN_CONFIG} is among the logs already, and says what the run is"
         raise UsageError(problem, remedy="write the facts into it, without --fact")
