@@ -78,6 +78,30 @@ def test_pages_have_no_empty_lines_and_no_indentation_but_where_these_count(tmp_
     assert [line for line in rest.splitlines() if line != line.lstrip() or not line] == []
 
 
+@pytest.mark.parametrize(
+    ("extension", "apart"),
+    [
+        ("toc", True),
+        ("markdown.extensions.tables", True),
+        ("pymdownx.superfences", True),
+        ("pymdownx.snippets", False),
+        ("mdx_math", False),
+        ("markdown_include.include", False),
+    ],
+)
+def test_pages_are_apart_unless_an_extension_may_read_other_files(extension, apart, tmp_path):
+    config = SimpleNamespace(
+        theme=SimpleNamespace(name="material", custom_dir=str(tmp_path / "theme")),
+        hooks={},
+        extra_templates=[],
+        use_directory_urls=False,
+        docs_dir=str(tmp_path),
+        plugins={"material/search": None},
+        markdown_extensions=["admonition", extension],
+    )
+    assert part._pages_are_apart(config) is apart
+
+
 class FakeEngine:
     """As much of mkdocs as orders its work: all pages are populated before the first is written."""
 

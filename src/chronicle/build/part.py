@@ -168,13 +168,15 @@ def _documents(index: Path) -> dict[str, list[Any]]:
 def _pages_are_apart(config: Any) -> bool:
     """Whether a page depends only on its own text, mkdocs.yml, the theme and the installed packages."""
     named = config.theme.name != "material" or config.hooks or config.extra_templates
-    names = [name.removeprefix("markdown.extensions.") for name in config.markdown_extensions]
+    names = {name.removeprefix("markdown.extensions.") for name in config.markdown_extensions}
+    others = {name for name in names if not name.startswith("pymdownx.")}
     return (
         not (named or config.use_directory_urls)
         and Path(config.theme.custom_dir or config.docs_dir).is_relative_to(config.docs_dir)
         and config.plugins.keys() - {"chronicle"} <= _PLUGINS
-        and not {*names} & {*_READ_OTHER_FILES}
-        and all(name.startswith("pymdownx.") or find_spec(f"markdown.extensions.{name}") for name in names)
+        and names.isdisjoint(_READ_OTHER_FILES)
+        # One with a dot is of another package; its parent would be looked for in vain.
+        and all("." not in name and find_spec(f"markdown.extensions.{name}") for name in others)
     )
 
 
