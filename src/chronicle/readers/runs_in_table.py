@@ -176,11 +176,13 @@ def item_columns(columns: Columns, n_rows: int) -> list[str]:
 
 def predictions(columns: Columns) -> list[str]:
     """The columns of predictions and of the truth beside them, of which each row is that of an item; [] if
-    one of them lacks, or if a counter goes through the table: what is predicted then is that of a step."""
+    one of them lacks, if no metric is beside them, or if a counter goes through the table: what is predicted
+    then is that of a step."""
     sides = [[n for n in columns if side.fullmatch(plain(n))] for side in (_PREDICTED, _TRUE)]
+    is_measured = any(role_of(name) is not Role.OTHER for name in columns)
     counted = (c.values for n, c in columns.items() if is_counter(n) and not c.is_text)
     is_course = any((steps[1:] >= steps[:-1]).all() for steps in counted)
-    return [*sides[0], *sides[1]] if all(sides) and not is_course else []
+    return [*sides[0], *sides[1]] if all(sides) and is_measured and not is_course else []
 
 
 def _ranks(name: str, values: NDArray[Any]) -> bool:
