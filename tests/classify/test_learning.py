@@ -55,6 +55,16 @@ def test_noisy_validation_does_not_overfit(every: int, noise: float) -> None:
         assert patterns(validation(Curve(seed), every=every, noise=noise).run()) == set()
 
 
+@pytest.mark.parametrize(("height", "overfits"), [(0.17, False), (0.145, True)])
+def test_a_dip_of_validation_that_goes_up_and_down_as_far_is_no_turn(height: float, overfits: bool) -> None:
+    """Before its minimum it comes down from a hill as high as the rise that follows, or slowly."""
+    at, level = (0, 60, 225, 245, 265, 275, 300), (0.5, 0.15, 0.15, height, 0.118, 0.135, 0.137)
+    noise = np.random.default_rng(3).normal(0, 0.01, 300)
+    held_out = np.exp(np.interp(np.arange(300), at, np.log(level)) + noise)
+    loss = 0.2 * np.exp(-np.arange(300) / 200)
+    assert ("overfitting" in classify({"train_loss": loss, "val_loss": held_out}).patterns) is overfits
+
+
 @pytest.mark.parametrize(("lost", "overfits"), [(0.3, True), (0.1, False)])
 def test_of_a_loss_with_a_high_floor_what_was_gained_is_the_measure(lost: float, overfits: bool) -> None:
     """Nearly all of the loss can never be learned; of the rest a share is lost again."""

@@ -3,10 +3,10 @@
 overfitting
     Sees: a validation loss that turns upwards while the training loss goes on falling.
     Rule: the validation loss ends 1.5 % and five standard errors above its minimum (of up to five evaluations
-    15 %, each after the best being worse), which lies before the last tenth of the run, and the training loss
-    fell by 1.5 % meanwhile or is too noisy to tell (of a loss that never fell by a tenth, a sixth of its fall
-    is enough); or, where no held-out loss tells, a held-out score lost a third of its gain for good
-    (`lost_scores`), also beside a score of the training alone that went on rising.
+    15 %, each after the best being worse), and half as far again as it went up and down before. That lies
+    before the last tenth of the run, and the training loss fell by 1.5 % meanwhile or is too noisy to tell
+    (of a loss that never fell by a tenth, a sixth of its fall is enough). Or, where no held-out loss tells, a
+    held-out score lost a third of its gain for good (`lost_scores`), also beside a score of the training.
     Blind to: runs without validation.
     False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. (arXiv:2305.16264) on repeated epochs.
@@ -105,22 +105,19 @@ def lost_scores(attempt: AttemptView, trained: Series) -> Iterator[Finding]:
         if is_extreme(score.metric) or way is None or not way.collapsed:
             continue
         share = (way.best - way.last) / max(abs(way.best), abs(way.last), 1e-300)
-        if trained.role is Role.SCORE and not gained(trained, way.best_step, trained.steps[-1]):
-            continue
-        is_loss, nothing = trained.role in LOSSES, Turn(0.0, 0.0, 0.0)
-        meanwhile = turn(trained, way.best_step, trained.steps[-1]) if is_loss else nothing
-        if meanwhile is None and change(trained, way.best_step, trained.steps[-1]) > 0:
-            continue
+        meanwhile = turn(trained, way.best_step, trained.steps[-1]) if trained.role in LOSSES else None
+        if meanwhile is None and not gained(trained, way.best_step, trained.steps[-1]):
+            continue  # a score, or a loss some of whose values are zero or less
         held_out = (turn(s, way.best_step, s.steps[-1]) for s in attempt.by_role(Role.VALIDATION_LOSS))
         better = any(t.before - t.after >= LEAST_SCORE_FALL for t in filter(None, held_out))
-        before, after, error = meanwhile or nothing
+        before, after, error = meanwhile or Turn(0.0, 0.0, 0.0)
         if better or before - after < -error:  # at what it is trained for; or it is worse in all ways
             continue
         checks = [
             at_least("of the score's rise lost", way.lost_share, "share", measure.LOST_SHARE, "lost_share"),
             at_least("fall of the score", way.lost, "errors", measure.FALL_FOR_ALARM_ERRORS),
             at_least("fall of the score", share, "of its best", LEAST_SCORE_FALL, "fall_share"),
-            *(noted(training_fall_log=before - after) if is_loss else ()),
+            *(noted(training_fall_log=before - after) if meanwhile else ()),
         ]
         at = At(attempt, score, way.best_step, score.steps[-1])
         yield finding("overfitting", at, checks, 0.3 + share, 0.7, ("noisy-healthy", "it had come back"))
@@ -170,7 +167,9 @@ def risen_from_minimum(limits: Thresholds, y: Floats, width: int) -> tuple[int, 
     off = after - np.polyval(np.polyfit(x, after, 2), x)  # what wanders needs more points to be sure of
     alike = measure.inflation(off, scale(off)) if len(after) >= FEWEST_FOR_CORRELATION else 1.0
     error = MEDIAN_ERROR * noise * alike * float(np.sqrt(1 / len(late) + 1 / width))
-    return low, float(median(late) - smooth[low]), max(least, limits.join_t * error)
+    before = smooth[max(low - len(after), 0) : low]
+    usual = limits.turn_usual * float(np.max(before - np.minimum.accumulate(before), initial=0.0))
+    return low, float(median(late) - smooth[low]), max(least, usual, limits.join_t * error)
 
 
 class Turn(NamedTuple):
@@ -203,9 +202,10 @@ def change(series: Series, start: float, end: float) -> float:
     return median(after) - median(before)
 
 
-def gained(score: Series, start: float, end: float) -> bool:
-    """Whether a score improves as a whole, and ends a stretch better than it was at its start."""
-    return measure.improves(score) and not direction(score) * change(score, start, end) <= 0
+def gained(series: Series, start: float, end: float) -> bool:
+    """Whether a series ends a stretch better than it was at its start, and a score improves as a whole."""
+    improves = series.role in LOSSES or measure.improves(series)
+    return improves and not direction(series) * change(series, start, end) <= 0
 
 
 def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
