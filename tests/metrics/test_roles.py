@@ -474,6 +474,8 @@ fitness: objective, best_fitness: score, worst fitness: score
 Population's average fitness: objective, Best fitness: score, Average adjusted fitness: score
 Ep_r: objective, a_loss: part-loss
 episode: other, R: objective
+1.Total_reward/1.Total_reward: objective, 1.Total_reward/3.Episode_length: other
+train/returns_stat/mean: objective, test/returns_stat/mean: validation-score
 l_mos: loss, l_metric: loss, lr: learning-rate
 loss: part-loss, reward signal mean: score, mean 100 episode reward: objective
 avg loss so far: loss, val loss: validation-loss

@@ -66,7 +66,7 @@ A_SCORE = (
     r"\b(b?acc|accuracy|accurancy|accuracies|bleu|chrf|rouge\w*|meteor|cider|wer|cer|eer"
     r"|fb?1(?! (ppl|perplexity))|f\d? ?(scores?|measure)|auc|auroc"  # not of the first factor of a word
     r"|au ?prc?|m?ap ?\d*|ari|nmi|mbo|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision"
-    r"|recall|^is$|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|return|fitness|ep ret|top ?\d"
+    r"|recall|^is$|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|returns?|fitness|ep ret|top ?\d"
     r"|hellaswag|hella|mmlu|scores?|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi"
     r"|mean ?io?u|(^|(?<=cmc )|(?<=val )|(?<=validation )|(?<=eval )|(?<=test ))rank 0+$"  # of persons
     rf"|{_A_WIN}|(success|solve) ?rate|success$|(^|percent |pct )correct$"
@@ -278,8 +278,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.VALIDATION_SCORE, EVALUATED + ".*" + A_SCORE + "|" + A_SCORE + ".*" + EVALUATED
         + r"|^va? acc(uracy)?$",
         "val_accuracy, eval/bleu, test_acc, validation/wer, VAcc"),
-    Alias(Role.OTHER, rf"^(?=.*{REWARDED}).*({SPREADS}|\bversion$)",
-        "reward_std, rollout/return_std, reward_version"),
+    Alias(Role.OTHER, rf"^(?=.*{REWARDED}).*({SPREADS}|\b(version|length|len)$)",
+        "reward_std, rollout/return_std, reward_version, Total_reward/Episode_length"),
     Alias(Role.OBJECTIVE,
         rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+|counts?|market|portfolio|stock"
         rf"|daily|weekly|monthly|annual(?:i[sz]ed)?)\b).*{REWARDED}",
