@@ -355,7 +355,7 @@ LAUNCH_NAMES = ("episode", "episodes", "game", "games", "generation", "generatio
 IN_EPOCH_NAMES = (*_IN_EPOCH.split(), *LAUNCH_NAMES)
 _ON_CONSOLE = (
     "batch minibatch mini_batch batches batch_id batch_idx iters itr it i idx env_step env_steps episode"
-    " generation generations gen instance round cycle progress t"
+    " generation generations gen game instance round cycle progress t"
 )
 CONSOLE_IN_EPOCH_NAMES = tuple(_ON_CONSOLE.split())
 EPOCH_NAMES = ("epoch", "epochs", "ep", "epoch_num", "epoch_idx")  # all but the first may be a setting

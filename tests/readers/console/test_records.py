@@ -91,6 +91,22 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"score": LOSS, "n_buffer": steps(*STEPS, first=2000.0, by=0), "eps": steps(*STEPS, first=8.0, by=0)},
         "step",
     ),
+    "blocks that begin with an episode behind another whole number, as of FinRL": (
+        repeated("=====\nday: 2892, episode: {i}\nbegin_total_asset: 1000.00\ntotal_reward: {loss}\n=====\n"),
+        {"total_reward": LOSS, "day": steps(*STEPS, first=2892.0, by=0)},
+        "step",
+    ),
+    "a table of episodes and steps": (
+        " Episode    Step    MeanReward                Time\n"
+        + repeated("{i:8d}      {i}    {loss:10.3f} 2022-01-01T10:00:00\n"),
+        {"MeanReward": LOSS, "Episode": [(i, float(i)) for i in STEPS]},
+        "step",
+    ),
+    "games of an agent": (
+        repeated("Game {i} Score {loss} Record: 9.5\n") + "Training stopped\n",
+        {"Score": LOSS, "Record": steps(*STEPS, first=9.5, by=0)},
+        "step",
+    ),
     "a block under a counter with a colon, and a first one under none": (
         "Epoch: init\nTrain loss: 9.0\nTest loss: 9.5\n"
         + repeated("Step {i:5d} of 6:\nTrain loss: {loss}\nTest loss: 1.5\n"),

@@ -40,8 +40,9 @@ class Plan:
     tell evaluations apart. ``twofold``: counters that tell both an epoch and, by what they count up to, a
     batch in it. ``outer`` names what counts the restarts of the counter in the same lines, as epochs do.
     ``stages``: counters of another stage of the training. ``beside``: those that stand beside what is judged,
-    so that a heading (`Step 2: Training`) need not count. If no name counts, rows are counted (``by_row``),
-    or ``row_counter`` names what only grows (LABEL: a number in front); ``of_items``: rows are of trials."""
+    so that a heading (`Step 2: Training`) need not count. ``moving``: the names of lines that come again with
+    other counts, as no setting does. If no name counts, rows are counted (``by_row``), or ``row_counter``
+    names what only grows (LABEL: a number in front); ``of_items``: rows are of trials."""
 
     is_log: bool = False
     counters: frozenset[str] = frozenset()
@@ -53,6 +54,7 @@ class Plan:
     twofold: frozenset[str] = frozenset()
     stages: frozenset[str] = frozenset()
     beside: frozenset[str] = frozenset()
+    moving: frozenset[tuple[str, ...]] = frozenset()
 
 
 class Epochs:
@@ -229,7 +231,8 @@ class Course:
             may_be = self._rank == _NO_RANK and key_of(pair) in self._plan.beside
             may_be = may_be and not any(map(is_judged, record.shape))
             return may_be and _HEADING.search(record.sources[0].words) is not None
-        return self.last is None and not any(value % 1 for value in record.values)
+        is_whole = not any(value % 1 for value in record.values)
+        return self.last is None and is_whole and record.shape not in self._plan.moving
 
     def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, int]) -> Steps:
         """The steps of the first of many records of a form, as long as they do nothing but count on."""

@@ -126,7 +126,10 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     measured = (record for record in training if any(map(is_judged, record.shape)))
     beside = frozenset(key_of(pair) for record in measured for _, pair in record.counters)
     of_stages = frozenset(stages)
+    counted = gathered((tuple(record.shape), pair.value) for record in records for _, pair in record.counters)
+    moving = frozenset(shape for shape, values in counted.items() if len({*values}) >= _FEWEST_STEPS)
     plan = Plan(True, keys, phases=phases, outer=outer, twofold=twofold, stages=of_stages, beside=beside)
+    plan = replace(plan, moving=moving)
     without_bars = replace(plan, counters=frozenset(key for key in keys if f"{PROGRESS}/" not in key))
     for tried in (plan, without_bars) if without_bars.counters != keys else (plan,):
         if _have_growing_steps(records, Course(tried), mentions_training):

@@ -22,7 +22,9 @@ from chronicle.readers.step_axis import step_rank
 
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a progress bar behind the last cell of a row
 _CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # what a narrow terminal left of such a bar
-_HEADER = re.compile(r"(?i)[^\w\n]{0,24}(?:ep(?:ochs?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b")
+_HEADER = re.compile(
+    r"(?i)[^\w\n]{0,24}(?:ep(?:ochs?|isodes?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
+)
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP, _BLANK_BEFORE_UNIT = re.compile(r"\s{2,}|\t"), re.compile(r"(?<=\d)\s+(?=[s%](?:\s|$))")
 _CELL = re.compile(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?|\*)?")  # the star of a step that was saved
@@ -195,7 +197,9 @@ def header(text: str) -> tuple[str, ...]:
 
 def names_counter(name: str) -> bool:
     """Whether a column of this name counts steps or epochs."""
-    return name.lower() in ("epoch", "epochs", "ep", "#", "e") or step_rank(name.lower()) is not None
+    return (
+        name.lower() in ("epoch", "epochs", "ep", "episode", "#", "e") or step_rank(name.lower()) is not None
+    )
 
 
 def pair_of(name: str, cell: str) -> Pair | None:
