@@ -302,6 +302,8 @@ _WORDS_OF_OTHERS = {
     "epoch": "Epoche époque época epoca эпоха エポック 에포크 에폭 轮次 轮 周期",
     "step": "Schritt étape paso passo шаг ステップ 스텝 步数 步",
     "iteration": "itération iteración iterazione итерация 反復 迭代次数 迭代",
+    "episode": "épisode episodio episódio эпизод エピソード 에피소드 回合",
+    "reward": "belohnung récompense recompensa ricompensa награда 報酬 보상 奖励",
     "current": "当前 目前",
     "loss": "verlust perte pérdida perda perdita потери 損失 손실 损失 损失值",
     "accuracy": "genauigkeit précision exactitud acurácia accuratezza точность 正解率 정확도 准确率 精度",

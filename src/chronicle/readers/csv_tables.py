@@ -256,7 +256,7 @@ _LONGEST_ROW, _AROUND = 1 << 20, ", \t\n"  # of a file of curves, in characters;
 _LABEL = re.compile(r"([A-Za-z][\w .-]{0,40}?) ?[:=] ?(?=\[)")  # in front of a list: `LSTM: [0.7, 0.5]`
 # A header, and the first row up to some numbers of its first list.
 _WITH_LISTS = re.compile(
-    r"""([^\r\n]{1,1000})\r?\n([^\r\n"'\[\]]{0,1000})["']?\[\s?(?:[-+.\deEnaif]+,? +){2}"""
+    r"""([^\r\n\[]{1,1000})\r?\n([^\r\n"'\[\]]{0,1000})["']?\[\s?(?:[-+.\deEnaif]+,? +){2}"""
 )
 
 

@@ -107,6 +107,23 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"Score": LOSS, "Record": steps(*STEPS, first=9.5, by=0)},
         "step",
     ),
+    "a list of rewards behind those of all, as of MADDPG": (
+        repeated(
+            "steps: {i}, episodes: {i}, mean episode reward: {loss}, agent episode reward: [2, 1.5, 1]\n"
+        ),
+        {
+            "episodes": [(i, float(i)) for i in STEPS],
+            "mean episode reward": LOSS,
+            "agent episode reward": steps(*STEPS, first=2.0, by=0),
+        },
+        "step",
+    ),
+    "episodes and rewards in Portuguese": (
+        repeated("Episódio {i}/10 - Recompensa: {loss} - Epsilon: 0.5\n"),
+        {"reward": LOSS, "Epsilon": steps(*STEPS, first=0.5, by=0)},
+        "step",
+    ),
+    "episodes and rewards in Korean": (repeated("에피소드: {i} | 보상: {loss}\n"), {"reward": LOSS}, "step"),
     "a block under a counter with a colon, and a first one under none": (
         "Epoch: init\nTrain loss: 9.0\nTest loss: 9.5\n"
         + repeated("Step {i:5d} of 6:\nTrain loss: {loss}\nTest loss: 1.5\n"),

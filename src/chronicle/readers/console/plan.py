@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from operator import itemgetter
 
 import numpy as np
@@ -69,7 +69,7 @@ def plan_of(head: Head) -> Plan:
     if not _may_train(lines):
         return Plan()
     texts = (head.path.name, whole.decode("utf-8", "replace"))
-    mentions_training = any(_OF_TRAININGS.search(text) for text in texts)
+    mentions_training = any(map(_OF_TRAININGS.search, chain(texts, map(in_english, texts))))
     plans = list[tuple[bool, int, Plan]]()
     for window in _windows(lines):
         plan = _plan_of(window, mentions_training, shapes_of(head))
