@@ -474,6 +474,9 @@ fitness: objective, best_fitness: score, worst fitness: score
 Population's average fitness: objective, Best fitness: score, Average adjusted fitness: score
 Ep_r: objective, a_loss: part-loss
 episode: other, R: objective
+cost_history: loss, accuracy_history: score
+meta_train_losses: loss, meta_val_accs: validation-score
+clients/0/loss: dataset-loss clients/0, clients/1/loss: dataset-loss clients/1, aggregated/loss: loss
 1.Total_reward/1.Total_reward: objective, 1.Total_reward/3.Episode_length: other
 train/returns_stat/mean: objective, test/returns_stat/mean: validation-score
 l_mos: loss, l_metric: loss, lr: learning-rate

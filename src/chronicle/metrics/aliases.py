@@ -26,7 +26,10 @@ A_LOSS = (
     r"|objective|bpb|bpc|bpd|bits per (byte|character|dim))\b"
 )
 # What a training is judged by where it logs no loss: the whole name says that it is an error.
-_OF = r"(train(ing)?|trn|learn|val(id(ation)?)?|eval|test|dev|mean|avg|average|scaled|metrics|client|s|\d+)"
+_OF = (
+    r"(train(ing)?|trn|learn|val(id(ation)?)?|eval|test|dev|mean|avg|average|scaled|metrics|client|history|s"
+    r"|\d+)"
+)
 # Losses of CatBoost, LightGBM and XGBoost, and those among them that are other things without a phase.
 _OF_BOOSTING = (
     r"multi ?class( one vs all)?|query ?(rmse|soft ?max)|multi ?rmse|rmse ?with uncertainty|msle|smape|mphe"
@@ -46,7 +49,7 @@ AN_ERROR = (
 # What an optimisation makes small, and may be named by what it costs; but not what the computation costs.
 A_COST = (
     r"^(?!.*\b(time|clock|reader|data|memory|compute|communication|tokens?|usd|dollars?|api)\b)"
-    rf".*\bcost( {_OF})*$"
+    rf".*\bcosts?( {_OF})*$"
 )
 _STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
 SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
@@ -63,7 +66,7 @@ REWARDED = (
 _OTHER_KL = r"approx|old|update|coeff?\w*|beta|target|penalty|rewards?|early|max|min|std|var"
 FROM_REFERENCE = rf"^(?!.*\b({_OTHER_KL})\b).*\bkl\b"
 A_SCORE = (
-    r"\b(b?acc|accuracy|accurancy|accuracies|bleu|chrf|rouge\w*|meteor|cider|wer|cer|eer"
+    r"\b(b?accs?|accuracy|accurancy|accuracies|bleu|chrf|rouge\w*|meteor|cider|wer|cer|eer"
     r"|fb?1(?! (ppl|perplexity))|f\d? ?(scores?|measure)|auc|auroc"  # not of the first factor of a word
     r"|au ?prc?|m?ap ?\d*|ari|nmi|mbo|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision"
     r"|recall|^is$|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|returns?|fitness|ep ret|top ?\d"
@@ -122,10 +125,10 @@ BESIDE_PLAYERS = word_set("a b x y err error")  # in names that do not speak of 
 STANDING = GENERATORS | {"ce", "bce"}  # parts that stand for a total even beside a perplexity or an error
 # Words beside "loss" that name no part: the whole loss, averaged or spelled out.
 TOTALS = word_set("""
-    all average avg mean total tot overall combined global sum train training step epoch iter iteration batch
-    ema smoothed running raw reduced lm language model token text vs tokens samples steps time final last
-    interval window local rank so far main current cur tr trn trl nats bits per dim neg negative s binary
-    multi metrics history curve curves
+    all average avg mean total tot overall combined global server aggregated sum train training step epoch
+    iter iteration batch ema smoothed running raw reduced lm language model token text vs tokens samples
+    steps time final last interval window local rank so far main current cur tr trn trl nats bits per dim
+    neg negative s binary multi metrics history curve curves
 """)
 PREFERENCES = word_set("chosen rejected margin margins")  # which is what rewards are made of then
 PREDICTED = word_set("reward precision")  # where a reward has one, a model of an environment predicts it
