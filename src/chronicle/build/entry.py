@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
@@ -30,9 +30,9 @@ from chronicle.metrics.arithmetic import zeros_in_front
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import direction, shown_metric
 from chronicle.metrics.values import clipped, count, instant, level, plural
-from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Series, Timeline, Track
+from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Timeline, Track
 from chronicle.story import Story
-from chronicle.story.measured import Axis, axis_of, finite_values
+from chronicle.story.measured import Axis, axis_of, finite_values, step_ends
 from chronicle.story.restarts import outcome, step_back_words
 from chronicle.timeline import discarded
 from chronicle.timeline.courses import wall_clock
@@ -64,30 +64,30 @@ def entry_from_json(data: Mapping[str, Any]) -> Entry:
     if data.get("schema") != ENTRY:
         raise ValueError(f"schema is {data.get('schema')!r}, not {ENTRY!r}")
     try:
-        entry: Entry = _reader(Entry)(data)
+        entry: Entry = _object_reader(Entry)(data)
     except (KeyError, TypeError, AttributeError) as err:
         raise ValueError(f"not an entry: {err!r}") from err
     return entry
 
 
-@cache
-def _reader(kind: Any) -> Callable[[Any], Any]:
-    """A function that reads a type from what `to_json` wrote. For a null a field has its default."""
+def _reader(kind: Any) -> Callable[[Any], Any] | None:
+    """A function that reads a type from what `to_json` wrote; None if that is the value itself."""
     origin, args = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
-        return _object_reader(kind)
-    if origin in (Union, types.UnionType):
-        read = _reader(args[0])
-        return lambda value: None if value is None else read(value)
+        return _object_reader(kind)  # type: ignore[arg-type]
+    if origin in (Union, types.UnionType):  # with None
+        return _reader(args[0])
     if origin is tuple:
-        read = _reader(args[0])
-        return tuple if read is _as_it_is else lambda values: tuple(map(read, values))
-    if origin is not None and args and (read := _reader(args[1])) is not _as_it_is:
+        read_item = _reader(args[0])
+        return tuple if read_item is None else lambda values: tuple(map(read_item, values))
+    if origin is not None and args and (read := _reader(args[1])):
         return lambda table: {name: read(value) for name, value in table.items()}
-    return kind if isinstance(kind, type) and issubclass(kind, Enum) else _as_it_is
+    return kind if isinstance(kind, type) and issubclass(kind, Enum) else None
 
 
+@cache
 def _object_reader(kind: Any) -> Callable[[Any], Any]:
+    """A function that reads a dataclass. For a null a field has its default."""
     reads = {_name(kind, name): (name, _reader(hint)) for name, hint in get_type_hints(kind).items()}
     needed = {f.name for f in fields(kind) if f.default is f.default_factory is MISSING}
 
@@ -96,14 +96,10 @@ def _object_reader(kind: Any) -> Callable[[Any], Any]:
         for published, value in table.items():
             name, read = reads[published]
             if value is not None or name in needed:
-                values[name] = value if read is _as_it_is else read(value)
+                values[name] = value if read is None else read(value)
         return kind(**values)
 
     return read_object
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 def to_json(value: Any) -> Any:
@@ -236,7 +232,7 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     how = f"counted, {plural(len(tracks), 'metric')}"
     yield Fact("Points logged", sum(map(len, tracks)), "points", how)
     axis = axis_of(timeline)
-    reach = " – ".join(count(step) for step in _ends(tracks) if step is not None) or None
+    reach = " – ".join(map(count, step_ends(tracks) or ())) or None
     yield Fact(f"First and last {axis.noun}", reach, axis.unit, "as logged")
     names = clipped(", ".join(a.name for a in timeline.attempts), 200)
     yield Fact("Attempts", len(timeline.attempts), "attempts", names)
@@ -294,10 +290,9 @@ def _tokens(timeline: Timeline, config: RunConfig) -> Fact:
     logged = finite_values(t.values for t in timeline.by_role(Role.TOKENS))
     if len(logged):
         return Fact("Tokens", float(logged.max()), "tokens", "highest logged")
-    last = _ends(timeline.series.values())[1]
-    total = last * config.tokens_per_step if last is not None else 0
+    _, last = step_ends(timeline.series.values()) or (0, 0)
     how = "last step × tokens_per_step of run.toml" if config.tokens_per_step else ""
-    return Fact("Tokens", total or None, "tokens", how)
+    return Fact("Tokens", last * config.tokens_per_step or None, "tokens", how)
 
 
 def _logged_facts(attempts: Sequence[Attempt]) -> Iterator[Fact]:
@@ -373,7 +368,7 @@ def _attempt_rows(timeline: Timeline) -> list[dict[str, Any]]:
 def _attempt_row(attempt: Attempt) -> dict[str, Any]:
     """One row of the attempts table; times are ISO 8601 in UTC, empty where the log has none."""
     series = attempt.series.values()
-    (first, last), (begun, ended) = _ends(series), wall_clock(attempt)
+    (first, last), (begun, ended) = step_ends(series) or (None, None), wall_clock(attempt)
     return {
         "name": attempt.name,
         "first_step": first,
@@ -389,14 +384,9 @@ def _attempt_row(attempt: Attempt) -> dict[str, Any]:
 
 
 def _metric_row(track: Track) -> dict[str, Any]:
-    first, last = _ends([track])
+    first, last = step_ends([track]) or (None, None)
     known = {"metric": track.metric, "role": track.role.value, "unit": track.unit, "points": len(track)}
     return {**known, "first_step": first, "last_step": last}
-
-
-def _ends(series: Iterable[Series]) -> tuple[int | None, int | None]:
-    steps = [s.steps for s in series if len(s)]
-    return (min(int(s.min()) for s in steps), max(int(s.max()) for s in steps)) if steps else (None, None)
 
 
 def machine_faults(timeline: Timeline) -> tuple[model.MachineFault, ...]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chronicle import model
 from chronicle.classify.measure import FEWEST_POINTS
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
@@ -186,6 +187,12 @@ def picture_edge(timeline: Timeline, config: RunConfig) -> float:
         return math.inf
     edge = float(known.max() - _EDGE_SHARE * (known.max() - known.min()))
     return edge if np.count_nonzero(known >= edge) > 1 else math.inf
+
+
+def step_ends(series: Iterable[model.Series]) -> tuple[int, int] | None:
+    """The first and the last step of some series; None if they have no point."""
+    steps = [s.steps for s in series if len(s)]
+    return (min(int(s.min()) for s in steps), max(int(s.max()) for s in steps)) if steps else None
 
 
 def finite_values(arrays: Iterable[Floats]) -> Floats:
@@ -386,8 +393,8 @@ def attempt_places(timeline: Timeline) -> Mapping[str, int]:
 def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
     """A function from a name and a step to the index of the attempt, or of the last one begun by then."""
     place_of = attempt_places(timeline)
-    series = map(distinct_in, timeline.attempts)
-    begins = [min((s.steps.min() for s in every if len(s)), default=math.inf) for every in series]
+    ends = [step_ends(distinct_in(attempt)) for attempt in timeline.attempts]
+    begins = [first_and_last[0] if first_and_last else math.inf for first_and_last in ends]
 
     def owner(attempt: str | None, step: float) -> int:
         if (place := place_of.get(attempt or "")) is not None:

@@ -19,6 +19,7 @@ from chronicle.classify.patterns import BY_ID
 from chronicle.classify.report import numbered
 from chronicle.metrics.values import clipped, count, fault_words, grouped, instant, plural, stated, times_over
 from chronicle.model import Event, EventKind, Fault, JoinKind, Note, Quantity, Role, Track
+from chronicle.story import measured
 from chronicle.story.measured import DIVERGES, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
 from chronicle.story.restarts import join_event, lettered
 from chronicle.story.sentences import finding_words, listed
@@ -74,11 +75,11 @@ def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
 
 def _launch_event(run: RunView) -> Iterator[Event]:
     for first in run.timeline.attempts[:1]:
-        if steps := [int(s.steps.min()) for s in distinct_in(first) if len(s)]:
+        if ends := measured.step_ends(distinct_in(first)):
             where = first.facts.get("nodes") or first.facts.get("host") or ""
             on = f" on {clipped(str(where), 60)}" if where else ""
-            words = f"The log begins at {run.axis.place(min(steps))}{on}."
-            yield Event("launch", EventKind.LAUNCH, "Launch", words, step=min(steps), attempt=first.name)
+            words = f"The log begins at {run.axis.place(ends[0])}{on}."
+            yield Event("launch", EventKind.LAUNCH, "Launch", words, step=ends[0], attempt=first.name)
 
 
 def _fault_events(run: RunView) -> Iterator[Event]:
@@ -130,8 +131,8 @@ def _end_event(run: RunView) -> Iterator[Event]:
     if (ending := last_ending(run.timeline)) is None:
         return
     attempt = run.timeline.attempts[ending.attempt]
-    if steps := [int(s.steps.max()) for s in distinct_in(attempt) if len(s)]:
-        last, how, place = max(steps), ending.how, run.axis.place(max(steps))
+    if ends := measured.step_ends(distinct_in(attempt)):
+        last, how, place = ends[1], ending.how, run.axis.place(ends[1])
         place += f" of {where}" if (where := run.training(attempt.name)) else ""
         words = _END_SENTENCES[how].format(place)
         short = f"{run.course()}{how or 'ends'} at {place}"
