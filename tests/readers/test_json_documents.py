@@ -256,6 +256,19 @@ def test_rows_of_epochs_stand_behind_the_steps_of_theirs(first: int, is_whole: b
     assert [step for step, _ in points(attempt)["history/loss"]] == [*range(1, 13)]
 
 
+@pytest.mark.parametrize("n_told", [0, 5])
+def test_a_loss_that_is_null_to_the_end_is_nan(n_told: int, tmp_path: Path) -> None:
+    """JSON has no NaN: JavaScript writes null. Beside another value, null is what was not measured."""
+    losses = [2.5 - n / 8 if n < n_told else None for n in range(9)]
+    rows = [{"epoch": n, "loss": loss} for n, loss in enumerate(losses)]
+    (attempt,) = read(document(tmp_path, rows))
+    assert attempt.series["loss"].steps.tolist() == [*range(9)]
+    assert np.isnan(attempt.series["loss"].values).tolist() == [False] * n_told + [True] * (9 - n_told)
+    assert classify([attempt]).verdict == "bad"
+    (attempt,) = read(document(tmp_path, [row | {"val_loss": 2.5} for row in rows]))
+    assert len(attempt.series.get("loss", ())) == n_told
+
+
 def test_a_history_of_few_epochs_is_read(tmp_path: Path) -> None:
     history = [{"epoch": i, "train_loss": 2.5 - i / 4, "lr": 0.001} for i in (1, 2, 3)]
     (attempt,) = read(document(tmp_path, {"args": {"seed": 7}, "history": history}))

@@ -37,7 +37,7 @@ from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import json_lines
 from chronicle.readers.columns import WRAPPED, attempt_of, columns_of, number
 from chronicle.readers.hyperparameters import MAX_ENTRIES, config_facts, leaves, named_facts
-from chronicle.readers.json_lines import MOVING, Row, flat, parsed, whole_document, whole_entries
+from chronicle.readers.json_lines import MOVING, Row, flat, flat_rows, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, names_an_evaluation, runs_of
 from chronicle.readers.step_axis import counted_by, counts_steps, is_counter
 from chronicle.readers.text import Head, clean, json_or_none
@@ -263,7 +263,7 @@ def _logged_rows(value: list[Any]) -> list[Row] | None:
     """The objects of a list, flat, if there are enough and half of them are rows of a log; else None."""
     if len(value) < MIN_JUDGED_ROWS or not all(isinstance(row, dict) for row in value):
         return None
-    rows = [dict(flat(row)) for row in value]
+    rows = flat_rows(value)
     kinds = [set(map(_counted, row)) - {""} for row in rows]
     measured = (any(isinstance(cell, float) for cell in row.values()) for row in rows)
     steps = sum("step" in k or ("epoch" in k and m) for k, m in zip(kinds, measured, strict=True))

@@ -4,6 +4,7 @@ facts. Numbers in strings (fairseq) are numbers, null is not measured. All reade
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
@@ -31,6 +32,7 @@ from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_
 LONGEST_FIRST = 1 << 18  # characters of a first line that holds the whole configuration
 MOST_EMPTY = 100  # lines before the first that tells something
 MAX_EVENTS, MAX_DEPTH, MAX_LIST = 1000, 8, 16
+FEWEST_LOST = 3  # records that tell of a loss that it is null
 _OBJECT, _EMPTY, _LIST = (re.compile(p) for p in (r'\{\s*"', r"\{\s*\}", r'\[\s*\{\s*"'))
 _SEPARATORS = re.compile(r"[\s,]*")
 _BLANK = " \t\r\n\0"
@@ -303,6 +305,18 @@ def is_counted(name: str) -> bool:
 def flat(record: Row) -> Iterator[tuple[str, float | int | str]]:
     """(name, number or text) of a nested object, names joined with "/"; null is left out."""
     return ((name, value) for name, value in cells_of(record) if value is not None)
+
+
+def flat_rows(records: Sequence[Row]) -> list[Row]:
+    """The records of a list, flat. JavaScript and pandas write NaN as null: a loss is NaN where it is null in
+    the last records, three or more, and these tell nothing but what counts."""
+    rows = [dict(flat(record)) for record in records]
+    n_told = next((n for n in range(len(rows), 0, -1) if not all(map(is_counter, rows[n - 1]))), 0)
+    if len(rows) - n_told >= FEWEST_LOST:
+        for row, record in zip(rows[n_told:], records[n_told:], strict=True):
+            lost = (name for name, cell in cells_of(record) if cell is None and role_of(name) in LOSSES)
+            row |= dict.fromkeys(lost, math.nan)
+    return rows
 
 
 def whole_entries(text: str, at: int = 0) -> Iterator[Any]:
