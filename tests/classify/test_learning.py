@@ -110,6 +110,21 @@ def test_a_training_of_five_epochs_can_overfit() -> None:
     ).patterns
 
 
+@pytest.mark.parametrize(
+    ("held_out", "overfits"),
+    [
+        ((0.32, 0.31, 0.33, 0.29, 0.27, 0.28, 0.33, 0.34, 0.41, 0.38), True),
+        ((0.32, 0.31, 0.33, 0.29, 0.27, 0.38, 0.33, 0.41, 0.28, 0.34), False),  # in no order
+        ((0.32, 0.31, 0.33, 0.29, 0.27, 0.27, 0.28, 0.29, 0.30, 0.28), False),  # by less than 15 %
+    ],
+)
+def test_of_ten_epochs_a_rise_in_their_order_is_enough(held_out: tuple[float, ...], overfits: bool) -> None:
+    """The noise is too much for five errors where no order counts."""
+    trained = 0.4 * 0.85 ** np.arange(10)
+    patterns = classify({"train_loss": trained, "val_loss": np.array(held_out)}).patterns
+    assert ("overfitting" in patterns) is overfits
+
+
 def beside_evaluations(metric: str, role: Role, steps: np.ndarray, values: np.ndarray) -> set[str]:
     (attempt,) = Curve(2).run().attempts
     held_out = Series(metric, role, steps.astype(np.int64), values, np.full(len(steps), np.nan))
@@ -135,12 +150,13 @@ def test_the_samples_of_each_evaluation_are_told_by_their_mean() -> None:
     assert "overfitting" not in beside_evaluations("test/Dice", Role.VALIDATION_SCORE, steps, samples)
 
 
+@pytest.mark.parametrize("noise", [0.03, 0.2])
 @pytest.mark.parametrize("count", [6, 10, 16, 40])
-def test_flat_noisy_evaluations_overfit_in_few_of_a_hundred(count: int) -> None:
+def test_flat_noisy_evaluations_overfit_in_few_of_a_hundred(count: int, noise: float) -> None:
     rng, view = np.random.default_rng(count), look(stitch(Curve(1).run().attempts), DEFAULTS)
     called = 0
     for _ in range(400):
-        _, rise, need = turned_up(view, 0.03 * rng.standard_normal(count))
+        _, rise, need = turned_up(view, noise * rng.standard_normal(count))
         called += rise >= need
     assert called / 400 <= {6: 0.04, 10: 0.02, 16: 0.01, 40: 0.005}[count]
 

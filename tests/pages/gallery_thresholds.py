@@ -75,6 +75,8 @@ SAID = [
     ("overfitting", "moved", "at least {} % and"),
     ("overfitting", "overfit_few", "at least {} % above the best"),
     ("overfitting", "overfit_few", "at least {} % where a held-out"),
+    ("overfitting", "overfit_few", "in their order, at least {} %"),
+    ("overfitting", "joint_t", "with {} standard errors"),
     ("grokking", "lag", "at least {} times the steps"),
     ("throughput-drop", "slower", "at least {} %"),
     ("throughput-drop", "slow_steps", "at least {} steps"),

@@ -112,7 +112,7 @@ class Thresholds:
     # ---- the course of learning
     lasting: float = limit(0.25, "share of the log", "of loss or learning rate; less is a passage")
     overfit_late: float = limit(0.1, "share of the log", "a minimum in its last tenth is the end of learning")
-    overfit_few: float = limit(0.15, "log units", "of up to five evaluations, each worse since the best")
+    overfit_few: float = limit(0.15, "log units", "of few evaluations that get ever worse since the best")
     lag: float = limit(5.0, "times the steps that training took", "delay of generalisation (Power et al.)")
     sudden: float = limit(0.03, "share of the steps so far", "learning that takes longer is no surprise")
     sudden_gain: float = limit(5.0, "times the gain before", "of as many steps: what was steep stays steep")

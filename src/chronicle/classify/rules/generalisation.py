@@ -2,11 +2,11 @@
 
 overfitting
     Sees: a validation loss that turns upwards while the training loss goes on falling.
-    Rule: the validation loss ends 1.5 % and five standard errors above its minimum (of up to five evaluations
-    15 %, each after the best being worse), and half as far again as it went up and down before. That lies
-    before the last tenth of the run, and the training loss fell by 1.5 % meanwhile or is too noisy to tell
-    (of a loss that never fell by a tenth, a sixth of its fall is enough). Or, where no held-out loss tells, a
-    held-out score lost a third of its gain for good (`lost_scores`), also beside a score of the training.
+    Rule: the validation loss ends 1.5 % and five standard errors above its minimum (of up to 29 evaluations
+    15 % and three errors if ranks rise, of up to five 15 %, each being worse), and half as far again as it
+    went up and down before. That lies before the last tenth of the run, and the training loss fell by 1.5 %
+    meanwhile or is too noisy to tell (a sixth of its fall is enough if it never fell by a tenth). Or, if no
+    held-out loss tells, a held-out score lost a third of its gain for good, also beside one of the training.
     Blind to: runs without validation.
     False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. (arXiv:2305.16264) on repeated epochs.
@@ -50,6 +50,7 @@ LEAST_SCORE_FALL = 0.05  # of a score's best value: a smaller fall has no practi
 LEAST_RISE = 0.05  # of a held-out loss: less is no reason to doubt what was learned
 GAIN_LOST_SHARE = 1 / 6  # of what a held-out loss had fallen by, where that is less than a tenth of it
 FEWEST_EPOCHS, FEWEST_EVALUATIONS = 3, 6  # with a best one and two after it; whose noise can be told
+RISING_ERRORS = 2.0  # of the ranks since the minimum: then a rise as clear as of few evaluations is enough
 
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -153,23 +154,22 @@ def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
 
 def risen_from_minimum(limits: Thresholds, y: Floats, width: int) -> tuple[int, float, float]:
     """As `turned_up`, by running medians of one width and the noise on both sides of the minimum."""
-    smooth = running(y, width)
-    low = int(np.argmin(smooth))
+    low = int(np.argmin(smooth := running(y, width)))
     after = y[low + 1 :]
     if len(after) < max(3, limits.overfit_late * (len(y) - 1)):
         return low, 0.0, limits.moved
-    fell, least = float(y[0] - smooth[low]), limits.moved
-    if fell >= limits.moved:  # of a loss with a high floor, of which little can be learned
-        least = min(least, GAIN_LOST_SHARE * fell)
-    late = after[-max(len(after) // 3, 3) :]
+    fell = float(y[0] - smooth[low])  # little, of a loss with a high floor, of which little can be learned
+    least = min(limits.moved, GAIN_LOST_SHARE * fell) if fell >= limits.moved else limits.moved
     noise = scale(np.diff(y[max(low - max(len(after), FEWEST_EVALUATIONS), 0) :], 2)) / np.sqrt(6)
-    x = np.arange(len(after))
+    x, late = np.arange(len(after)), after[-max(len(after) // 3, 3) :]
     off = after - np.polyval(np.polyfit(x, after, 2), x)  # what wanders needs more points to be sure of
     alike = measure.inflation(off, scale(off)) if len(after) >= FEWEST_FOR_CORRELATION else 1.0
-    error = MEDIAN_ERROR * noise * alike * float(np.sqrt(1 / len(late) + 1 / width))
+    need = limits.join_t * MEDIAN_ERROR * noise * alike * float(np.sqrt(1 / len(late) + 1 / width))
+    if width == 3 and measure.rises_by(y[low:]) >= RISING_ERRORS:  # a noise of few values is not known well
+        need = min(need, max(need * limits.joint_t / limits.join_t, limits.overfit_few))
     before = smooth[max(low - len(after), 0) : low]
     usual = limits.turn_usual * float(np.max(before - np.minimum.accumulate(before), initial=0.0))
-    return low, float(median(late) - smooth[low]), max(least, usual, limits.join_t * error)
+    return low, float(median(late) - smooth[low]), max(least, usual, need)
 
 
 class Turn(NamedTuple):
