@@ -86,6 +86,13 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "step",
     ),
+    "the reward of the first policy of Sample Factory": (
+        repeated(
+            "[1][77] Samples: {i}. Policy lag: (avg: 0.5)\n[1][77] Avg episode reward: [(0, '{loss}')]\n"
+        ),
+        {"Avg episode reward": LOSS, "avg": steps(*STEPS, first=0.5, by=0)},
+        "sample",
+    ),
     "the number of an episode, as minimalRL prints it": (
         repeated("n_episode :{i}, score : {loss}, n_buffer : 2000, eps : 8.0%\n"),
         {"score": LOSS, "n_buffer": steps(*STEPS, first=2000.0, by=0), "eps": steps(*STEPS, first=8.0, by=0)},

@@ -4,9 +4,8 @@ A name is one word, or up to five if a colon or an equals sign follows; a number
 that is imaginary, which is dropped. ``12/100`` is 12 (of 100); without a name before it, it is called
 "progress", and so is ``[12]`` at the beginning of a line.
 
-Lines that only knowledge of their trainer makes readable come before the general rules in `pairs`: `reworded`
-puts a name before each of their numbers, and `row_without_names` names the numbers of a row without any. A
-row of these tables is for a trainer in wide use whose lines no general rule can read.
+`reworded` names the numbers of lines that only knowledge of their trainer makes readable, `row_without_names`
+those of rows without names. A row of these tables is for a trainer in wide use.
 """
 
 from __future__ import annotations
@@ -299,6 +298,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # Flower: a round, the loss of the server's evaluation, and other metrics of it; a round in its summary
     ("fit progress: (", rf"\bfit progress: \((\d+), ({_FLOAT}), \{{", r"round \1 loss = \2, {"),
     ("round ", rf"^\s{{0,8}}round (\d{{1,9}}): ({_FLOAT})$", rf"round \1, {IMPROVED}loss = \2"),
+    ("[(0, ", r": \[\(0, '(?=[-+]?[\d.]{1,20}'\))", ": "),  # Sample Factory: the reward of its first policy
     ("Batch [", r"\bBatch \[\d{1,12}-(?=\d{1,12}\])", "Batch ["),  # MXNet
     # "epoch: 3, dataset: CVC-300, dice: 0.86" of PraNet: a metric of a test set
     ("dataset: ", r"\bdataset: ([A-Za-z][\w-]{0,40})[,|;]? +(?=[A-Za-z]\w{0,20}: [\d.])", r"\1/"),
