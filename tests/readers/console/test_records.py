@@ -232,6 +232,16 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "step",
     ),
+    "a line of the training below one of the validation, with the same names": (
+        repeated("Epoch: {i}\nValidation: f1 0.5 loss {loss}\nTrain: f1 0.75 loss 0.25\n"),
+        {
+            "validation/f1": steps(*STEPS, first=0.5, by=0),
+            "validation/loss": LOSS,
+            "f1": steps(*STEPS, first=0.75, by=0),
+            "loss": steps(*STEPS, first=0.25, by=0),
+        },
+        "epoch",
+    ),
     "DeepXDE's loss.dat, in which conditions are not tested": (
         "# step, loss_train, loss_test, metrics_test\n" + repeated("{i} {loss} 4.0 0.125 {loss} 0.0 0.0\n"),
         {

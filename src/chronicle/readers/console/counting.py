@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.model import Floats, Steps
-from chronicle.readers.console.line_records import Record
+from chronicle.readers.console.line_records import OF_TRAINING, Record
 from chronicle.readers.console.line_shapes import Form, Reading
 from chronicle.readers.console.pairs import PROGRESS, Pair, axis_of, counts, is_judged, is_known, key_of
 from chronicle.readers.step_axis import step_rank
@@ -355,7 +355,8 @@ class Repeats:
         last, n_counters = self._last, len(record.counters) + (record.epoch is not None)
         start = record.sources[0].start
         shared = {*last.names} & {*record.shape} if not (n_counters or record.is_block) else ()
-        if last.evaluation and not record.evaluation and any(map(is_judged, shared)):
+        may_go_on = not record.evaluation and not OF_TRAINING.match(record.sources[0].words)
+        if last.evaluation and may_go_on and any(map(is_judged, shared)):
             record.evaluation = last.evaluation
         is_summary = n_counters < last.n_counters
         comparable = record.counters or start != last.start or is_summary
