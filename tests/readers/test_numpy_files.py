@@ -145,7 +145,7 @@ def test_large_arrays_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_objects_are_refused_in_one_line_where_they_are_named_as_a_log(tmp_path: Path) -> None:
     saved(tmp_path / "losses.npy", np.array([{"loss": 2.5}], object))
     np.savez(tmp_path / "log.npz", loss=np.array([FALLING, "text"], object))
-    saved(tmp_path / "history.npy", np.array({"loss": FALLING}, object))
+    saved(tmp_path / "history.npy", np.array({"loss": FALLING, "model": Path("x")}, object))
     said = "holds Python objects, which may run any code and are not opened. Remedy: numpy.savez"
     for name in ("losses.npy", "log.npz", "history.npy"):
         with pytest.raises((BadLog, UnknownFormat), match=said):

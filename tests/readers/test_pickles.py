@@ -71,6 +71,26 @@ def test_a_list_has_its_name_from_the_file(tmp_path: Path) -> None:
     assert run.run_id == tmp_path.name
 
 
+@pytest.mark.parametrize("as_array", [lambda of: of, lambda of: np.array(of)])
+def test_what_numpy_saves_of_a_history_is_the_pickle_behind_a_header(tmp_path: Path, as_array: Any) -> None:
+    """`numpy.save("history.npy", history.history)`, whose columns may be arrays."""
+    history: Any = {column: as_array(values) for column, values in HISTORY.items()}
+    np.save(tmp_path / "history.npy", history)
+    (tmp_path / "history.json").write_text(json.dumps(HISTORY))
+    assert repr(columns(tmp_path / "history.npy")) == repr(columns(tmp_path / "history.json"))
+    np.save(tmp_path / "train_loss.npy", np.array([*LOSS, None], object)[:-1])
+    np.testing.assert_array_equal(columns(tmp_path / "train_loss.npy")["train_loss"][1], LOSS)
+    np.save(tmp_path / "numbers.npy", np.array(LOSS))
+    assert not identify_pickle(Head.of(tmp_path / "numbers.npy"))
+
+
+def test_nothing_behind_the_header_of_numpy_runs(tmp_path: Path) -> None:
+    np.save(tmp_path / "history.npy", np.array({**HISTORY, "config": Runs(tmp_path / "ran")}, object))
+    with pytest.raises(LogError, match="holds Python objects, which may run any code and are not opened"):
+        read(tmp_path / "history.npy")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_several_runs_are_told_apart(tmp_path: Path) -> None:
     other = {**HISTORY, "loss": [2 * value for value in LOSS]}
     file = saved(tmp_path / "history.pkl", {"adam": HISTORY, "sgd": other})

@@ -2,9 +2,9 @@
 
 Parquet holds logged values, wide or long, of one run or several: a null means "not measured in this row", a
 NaN is data. A column counts steps, and one is a known metric. NumPy's files hold one array, named by its file
-(`loss.npy`), or several (`log.npz`), as of stable-baselines3. Python objects in them are never opened.
-A pickle of lists, dictionaries, numbers and texts is read as a JSON document of them, arrays and numbers of
-NumPy included: what makes these is ours. One that names any other class or function is not opened.
+(`loss.npy`), or several (`log.npz`), as of stable-baselines3. A pickle of lists, dictionaries, numbers and
+texts is read as a JSON document of them, arrays and numbers of NumPy included: what makes these is ours. One
+that names any other class or function is not opened. A file of NumPy with one array of objects is a pickle.
 """
 
 from __future__ import annotations
@@ -178,14 +178,12 @@ def _values(array: pa.Array) -> NDArray[Any]:
 # --- NumPy ---
 NPY, ZIP = b"\x93NUMPY", b"PK\x03\x04"
 _MEMBER = struct.Struct("<8xH4xLL4xHH")  # packing, checksum, sizes of it, its name and the rest of its head
+_FIRST_ROWS, _MOST_BESIDE = 7, 100  # of a table, to name its columns; of arrays in the folder of one
 _IN_64_BITS, _HEADER_BYTES, _MOST_BYTES = 0xFFFFFFFF, 20_000, 16 * MOST_CELLS
-_FIRST_ROWS, _MOST_BESIDE = 7, 100
 _EVALUATIONS = ("timesteps", "results", "ep_lengths", "successes")  # of stable-baselines3
 _INSTEAD = "numpy.savez('log.npz', step=steps, loss=losses) writes what is read"
 _OBJECTS = f"holds Python objects, which may run any code and are not opened. Remedy: {_INSTEAD}"
-_NO_METRIC = (
-    f"holds no column of {MIN_CELLS} numbers or more that is named after a metric. Remedy: {_INSTEAD}"
-)
+_UNNAMED = f"holds no column of {MIN_CELLS} numbers or more that is named after a metric. Remedy: {_INSTEAD}"
 
 
 class Form(NamedTuple):
@@ -214,7 +212,7 @@ def identify_numpy(head: Head) -> bool:
     try:
         return _is_numpy(head) and bool(_columns_of_arrays(head.path)[0])
     except BadLog:
-        return True
+        return not identify_pickle(head)
 
 
 def _is_numpy(head: Head) -> bool:
@@ -227,7 +225,7 @@ def lacks_numpy(path: Path) -> str:
     """What a file of NumPy lacks to be read; "" for any other."""
     if not _is_numpy(Head.of(path)):
         return ""
-    return _OBJECTS if any(form.dtype.hasobject for form in _forms(path).values()) else _NO_METRIC
+    return _OBJECTS if any(form.dtype.hasobject for form in _forms(path).values()) else _UNNAMED
 
 
 def read_numpy(path: Path) -> list[Attempt]:
@@ -423,16 +421,16 @@ def read_pickle(path: Path) -> list[Attempt]:
 
 
 def _unpickled(path: Path) -> Any:
-    content = path.read_bytes()
+    stream = BytesIO(content := path.read_bytes())
     try:
-        return _plain(_unpickler(content).load(), [len(content)])
+        if content.startswith(NPY) and not _form_of(stream).dtype.hasobject:
+            raise ValueError("an array of numbers")
+        return _plain(_unpickler(stream).load(), [len(content)])
     except Exception as err:  # bytes that are no pickle may raise anything
-        raise BadLog(
-            str(path), f"is no whole pickle of plain values ({err}). Remedy: fetch it again"
-        ) from err
+        raise BadLog(str(path), f"is no whole, plain pickle ({err}). Remedy: fetch it again") from err
 
 
-def _unpickler(content: bytes) -> Any:
+def _unpickler(stream: BytesIO) -> Any:
     """What reads a pickle. The implementation in Python keeps what is numbered in a dictionary: the compiled
     one reserves memory for any number that a file may name, as both do for arrays of bytes."""
     known = _stand_ins()
@@ -445,20 +443,21 @@ def _unpickler(content: bytes) -> Any:
 
     dispatch = {**pickle._Unpickler.dispatch, pickle.BYTEARRAY8[0]: load_bytes}
     own: Any = type("_", (pickle._Unpickler,), {"find_class": find_class, "dispatch": dispatch})
-    return own(BytesIO(content))
+    return own(stream)
 
 
 def _stand_ins() -> dict[tuple[str, str], Any]:
     """All that a pickle may name, as classes and functions of our own: new ones, for it may change them."""
 
     class Numbers:
-        """An array, or the type of its numbers, as their states tell."""
+        """An array of numbers or objects, or the type of what is in it, as their states tell."""
 
         def __init__(self, kind: str = "", *_: Any) -> None:
             self.kind, self.cells = kind, list[Any]()
 
-        def filled(self, content: bytes, dtype: Any, shape: tuple[int, ...]) -> Numbers:
-            self.cells = values_of(dtype, content) if len(shape) == 1 else []
+        def filled(self, content: Any, dtype: Any, shape: tuple[int, ...]) -> Numbers:
+            values = content if isinstance(content, list) else values_of(dtype, content)
+            self.cells = values if len(shape) == 1 else values[0] if shape == () else []
             return self
 
         def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -487,11 +486,11 @@ def _plain(value: Any, left: list[int]) -> Any:
     left[0] -= 1
     if left[0] < 0:
         raise ValueError("values are shared too often")
+    value = getattr(value, "cells", value)
     if isinstance(value, dict):
         return {str(key): _plain(inner, left) for key, inner in value.items()}
-    cells = getattr(value, "cells", value)
-    if isinstance(cells, list | tuple):
-        return [_plain(inner, left) for inner in cells]
+    if isinstance(value, list | tuple):
+        return [_plain(inner, left) for inner in value]
     return value if isinstance(value, str | int | float | None) else None
 
 

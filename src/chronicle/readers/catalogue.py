@@ -46,7 +46,8 @@ _KEPT = ("identify_folder", "read_folder", "run_key")
 _FOLDER = ("identify_folder", "read_folder")
 _LAUNCH, _STORE, _TABLES = (*_FOLDER, "foreign", "run_key"), (*_FOLDER, "runs"), (*_FOLDER, "runs", "lacks")
 _STORED = (SQLITE_STARTS, b"1")  # the time of a point [ms]
-_PICKLED = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
+_NPY = b"\x93NUMPY"  # of which an array of objects is a pickle
+_PICKLED = (_NPY, *(b"\x80" + bytes([protocol]) for protocol in range(2, 6)))
 _MLFLOW, _DVCLIVE = ("meta.yaml",), ("plots", "scalars")  # what the folder of a run holds
 _NOTEBOOK: Any = OnDemand("notebook", "notebook", hooks=("runs", "lacks"), opens=b"{")
 READERS = cast(
@@ -70,7 +71,7 @@ READERS = cast(
         OnDemand("trackers.offline", "sacred", (), -1, _KEPT, ("metrics.json",), starts=b"{"),
         OnDemand("trackers.offline", "catboost", (), -1, _KEPT, ("catboost_training.json",), starts=b"{"),
         OnDemand("binary_tables", "parquet", hooks=("runs",), starts=PARQUET_STARTS),
-        OnDemand("binary_tables", "numpy", hooks=("lacks",), starts=(b"\x93NUMPY", b"PK\3\4")),
+        OnDemand("binary_tables", "numpy", hooks=("lacks",), starts=(_NPY, b"PK\3\4")),
         OnDemand("binary_tables", "pickle", hooks=("lacks", "runs"), starts=_PICKLED),
         _NOTEBOOK,
         *FORMATS,
