@@ -42,6 +42,17 @@ def test_the_end_of_a_straight_fall_is_no_step(seed: int) -> None:
     assert set(classify({"loss": (steps, loss)}).patterns) == {"plateau"}
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_disturbance_that_a_falling_loss_comes_back_from_is_no_step(seed: int) -> None:
+    """A loss whose fall had slowed down is disturbed for 60 epochs, and then falls on below all before."""
+    at, places = np.arange(1000), [0, 200, 600, 700, 740, 780, 840, 900, 1000]
+    level = np.interp(at, places, np.log([5.5, 5.0, 4.0, 0.04, 0.02, 0.0147, 0.0105, 0.0101, 0.006]))
+    disturbed = np.where((at >= 842) & (at < 900), 0.8 * (900 - at) / 58, 0.0)
+    noise = np.where((at > 200) & (at < 600), 0.6, 0.05) * np.random.default_rng(seed).standard_normal(1000)
+    judged = classify({"loss": np.exp(level + disturbed + noise)})
+    assert (judged.verdict, "level-shift" in judged.patterns) == ("good", False)
+
+
 @pytest.mark.parametrize("before", [1, 4, 8])
 def test_a_step_within_the_first_samples_is_a_shift(before: int) -> None:
     """Before the kernel has a level: a second term begins, or a resume brought other weights."""

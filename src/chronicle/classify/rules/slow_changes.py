@@ -227,7 +227,7 @@ def stays(y: Floats, step: Step) -> bool:
     near, before, after = (median(y[at + a : at + b]) for a, b in ((-half, 0), (-w, -half), (half, w)))
     if step.height <= 0:
         return bool(after - before <= 0.5 * step.height)
-    fall = min((near - before) / half, 0.0) * (w + half)
+    fall = 2 * min(near - before, 0.0)  # which goes on for as long as it was seen
     return bool(after - (before + fall) >= 0.5 * step.height)
 
 
