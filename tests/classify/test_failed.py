@@ -235,6 +235,16 @@ def test_a_run_whose_loss_hardly_falls_is_not_called_healthy() -> None:
     assert classify({"train_loss": loss, "accuracy": score}).verdict == "good"
 
 
+@pytest.mark.parametrize(("name", "verdict"), [("loss", "unexpected"), ("critic_loss", "good")])
+def test_a_loss_that_ends_above_its_start_is_not_called_healthy(name: str, verdict: str) -> None:
+    """It rises to four times its first values within six rows, and wanders there: no learning. The error of
+    the values of an agent may."""
+    noise = np.random.default_rng(1).standard_normal(100)
+    loss = np.where(np.arange(100) < 6, 0.008, 0.03) * np.exp(0.25 * noise)
+    diagnosis = classify({name: loss})
+    assert (diagnosis.verdict, "near-perfect" in diagnosis.patterns) == (verdict, False)
+
+
 @pytest.mark.parametrize("n_epochs", [8, 12])
 def test_a_few_epochs_whose_loss_hardly_falls_are_not_called_good(n_epochs: int) -> None:
     epochs = np.arange(1, n_epochs + 1)

@@ -345,7 +345,7 @@ def hardly_learns(view: View) -> bool:
         return False
     losses = (s for a in view.attempts for s in a.by_role(*LOSSES))
     falls = [learned(y) for _, y in map(positive, losses) if len(y) >= MIN_POINTS]
-    return len(falls) > 0 and 0.0 <= max(falls) < view.thresholds.learned
+    return len(falls) > 0 and (0.0 if is_game(view) else -np.inf) <= max(falls) < view.thresholds.learned
 
 
 def moves(y: Floats) -> bool:
