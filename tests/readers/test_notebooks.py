@@ -169,6 +169,15 @@ def test_without_a_training_it_is_an_error_alone_and_nothing_in_a_folder(
     assert ([a.name for a in reading.attempts], reading.problems) == (["b.csv"], ())
 
 
+def test_a_document_that_is_printed_is_read_as_a_document_alone(tmp_path: Path) -> None:
+    """Results of methods on two sets: no line of them follows another one. A configuration above is none."""
+    results = {f"CNN_{k}": {on: {"auc": 0.9, "loss": 0.1 + k / 50} for on in ("a", "b")} for k in range(8)}
+    document = json.dumps(results, indent=4) + "\n"
+    assert not is_log(notebook(tmp_path / "a.ipynb", [printed(document)]))
+    text = json.dumps({"lr": 0.001, "layers": {"depth": 4}}, indent=4) + "\n" + epochs(1, 4)
+    assert losses(notebook(tmp_path / "b.ipynb", [printed(text)])) == {"b.ipynb#1": [1.95, 1.9, 1.85, 1.8]}
+
+
 def test_no_other_reader_takes_what_a_notebook_quotes(tmp_path: Path) -> None:
     plot = {
         "output_type": "display_data",

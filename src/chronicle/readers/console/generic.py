@@ -28,7 +28,7 @@ from chronicle.readers.console.plan import plan_of, shapes_of
 from chronicle.readers.console.text_tables import settings
 from chronicle.readers.hyperparameters import Scalar, config_facts
 from chronicle.readers.step_axis import at_changes, once_an_epoch
-from chronicle.readers.text import Head
+from chronicle.readers.text import Head, json_or_none
 
 NAME = "key-value"
 
@@ -42,8 +42,9 @@ _GENERATIONS, _FITNESS = {"gen", "generation", "generations"}, {"best", "avg", "
 
 
 def identify(head: Head) -> bool:
-    """Whether the text is the log of a training."""
-    return plan_of(head).is_log
+    """Whether the text is the log of a training, and no JSON document: its lines do not follow each other."""
+    is_whole = head.size == len(head.start) and head.start.lstrip()[:1] in (b"{", b"[")
+    return not (is_whole and json_or_none(head.start)) and plan_of(head).is_log
 
 
 def read(path: Path) -> list[Attempt]:
