@@ -172,6 +172,10 @@ FALLING = ["n_in,n_out,test_loss", *(f"{a},{b},{1 - k / 50}" for k, (a, b) in en
 RISING = ["test_loss,norm", *(f"{0.1 + k / 50},{k % 3 + 0.5}" for k in range(12))]
 CHECKPOINTS = ["checkpoint,nodes,score", *(f"model_epoch{k}.pt,{k},{k / 10}" for k in range(8))]
 SIZES = ["units,parameters,train_loss", *(f"{n},{790 * n + 10},{1 / n:.4f}" for n in range(4, 16))]
+SHARES = [
+    "train_ratio,num_train_samples,train,val",
+    *(f"{k / 8},{510 * k},0.9{9 - k},0.9{k}" for k in range(1, 9)),
+]
 HISTORY = ["loss,accuracy,improved", *(f"{3 - k / 4},{k / 10},{k % 3 > 0}" for k in range(8))]
 PHASES = ["optimizer,loss,val_loss", *(f"{'adam' if k < 20 else 'lion'},{3 - k / 16},3.5" for k in range(40))]
 COUNTED = ["filename,step,loss", *(f"shard{k}.bin,{k},{3 - k / 4}" for k in range(8))]
@@ -207,6 +211,7 @@ NO_COURSE = "configurations or items ({}), no steps"
         (CHECKPOINTS, "row", None, Role.OBJECTIVE),
         (HISTORY, "row", None, Role.LOSS),
         (SIZES, "item", NO_COURSE.format("parameters"), Role.OTHER),
+        (SHARES, "item", NO_COURSE.format("num_train_samples"), Role.OTHER),
         (PHASES, "row", None, Role.LOSS),
         (OF_TOTAL, "step", None, Role.OBJECTIVE),
         (COUNTED, "step", None, Role.LOSS),
@@ -234,6 +239,7 @@ NO_COURSE = "configurations or items ({}), no steps"
         "checkpoints",
         "flags",
         "models of several sizes",
+        "training sets of several sizes",
         "phases",
         "beside a total",
         "counted",

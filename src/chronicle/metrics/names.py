@@ -26,7 +26,12 @@ _LONGEST_NAME = 1000  # characters; the patterns take quadratic time, so longer 
 _MOST_NAMES = 1 << 17  # names kept in a cache: every metric of a run is looked up several times
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
 _LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
-_SIZE = re.compile(r"(?:(?:n|num|number of|model|total|trainable) )*param(?:eter)?s")  # of a model
+# Of a model, or of the set that it is trained on.
+_SIZE = re.compile(
+    r"(?:(?:n|num|number of|model|total|trainable) )*param(?:eter)?s"
+    r"|(?:n|num|number of) train(?:ing)?(?: (?:samples|examples|images))?"
+    r"|train(?:ing)? (?:(?:n|num) (?:samples|examples|images)|(?:set )?sizes?)"
+)
 _COUNTED = {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}
 _UNITS = (
     (r"\btflops?\b", "TFLOP/s"),
@@ -210,7 +215,7 @@ def own_words(name: str) -> set[str]:
 
 
 def are_sizes(name: str, values: Collection[float]) -> bool:
-    """Whether values are numbers of parameters, each of another model."""
+    """Whether values are numbers of parameters or of training samples, each of another model."""
     named = _SIZE.fullmatch(plain(name)) is not None
     return named and len({*values}) == len(values) and not any(value % 1 for value in values)
 
