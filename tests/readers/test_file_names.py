@@ -62,6 +62,11 @@ def test_numbers_without_a_name_are_the_loss_that_the_file_is_named_after(
     assert is_log(file)
 
 
+@pytest.mark.parametrize("text", ["2.5,\n2.25,\n2.125,\n", "2.5,\n2.25,\n2.125\n"])
+def test_numbers_may_each_be_followed_by_a_comma(text: str, tmp_path: Path) -> None:
+    assert only(written(tmp_path, "loss_curve.csv", text)) == {"loss_curve": ("loss", ROWS)}
+
+
 def test_dates_before_such_numbers_are_their_clock(tmp_path: Path) -> None:
     file = written(tmp_path, "val_loss.csv", "2026-11-20 09:00:00,2.5\n2026-11-20 09:00:15,2.25\n")
     (attempt,) = read(file)

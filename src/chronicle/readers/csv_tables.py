@@ -162,8 +162,11 @@ def _begin(head: Head) -> list[list[str]]:
     delimiter = delimiter_of(lines[0])
     spelling = spelling_of(even[1:], delimiter, 1 + even[0].count(delimiter))
     header = even[0].replace(*spelling) if delimiter == ":" else even[0].replace("\t,", "\t")
-    lines = [header, *(line.replace(*spelling) for line in even[1:])]
-    return list(cells_of(lines, delimiter))
+    rows = list(cells_of([header, *(line.replace(*spelling) for line in even[1:])], delimiter))
+    whole = rows[: max(len(rows) - 1, 1)]  # the last one may be cut
+    if all(len(row) > 1 and is_blank(row[-1]) for row in whole):  # each line ends with a comma
+        rows = [row[: len(whole[0]) - 1] for row in rows]
+    return rows
 
 
 def _is_date(cell: str) -> bool:
