@@ -321,6 +321,7 @@ reward2: objective, loss: part-loss
 loss: loss, loss_foo: dataset-loss foo, loss_bar: dataset-loss bar
 train_loss_wiki: dataset-loss wiki, train_loss_foo: dataset-loss foo
 loss_total: loss, loss_source: part-loss, loss_domain_avg: part-loss, loss_distill: part-loss
+G_loss: loss, D_loss: part-loss, domain_classifier_loss: part-loss, training_mF1: score
 loss: loss, loss_source: dataset-loss source, loss_target_web: dataset-loss target_web
 train_loss: loss, data_loss: part-loss, physics_loss: part-loss
 tr_loss_total: loss, tr_loss_phys: part-loss, vl_loss_total: validation-loss, vl_loss_phys: part-loss

@@ -67,7 +67,7 @@ _OTHER_KL = r"approx|old|update|coeff?\w*|beta|target|penalty|rewards?|early|max
 FROM_REFERENCE = rf"^(?!.*\b({_OTHER_KL})\b).*\bkl\b"
 A_SCORE = (
     r"\b(b?accs?|accuracy|accurancy|accuracies|bleu|chrf|rouge\w*|meteor|cider|wer|cer|eer"
-    r"|fb?1(?! (ppl|perplexity))|f\d? ?(scores?|measure)|auc|auroc"  # not of the first factor of a word
+    r"|m?fb?1(?! (ppl|perplexity))|f\d? ?(scores?|measure)|auc|auroc"  # not of the first factor of a word
     r"|au ?prc?|m?ap ?\d*|ari|nmi|mbo|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision"
     r"|recall|^is$|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|returns?|fitness|ep ret|top ?\d"
     r"|hellaswag|hella|mmlu|scores?|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi"
@@ -288,7 +288,7 @@ ALIASES: tuple[Alias, ...] = (
         rf"|daily|weekly|monthly|annual(?:i[sz]ed)?)\b).*{REWARDED}",
         "reward, ep_rew_mean, episode_reward_mean, charts/episodic_return, AverageEpRet, fitness"),
     Alias(Role.DATASET_LOSS, r"\bper token loss\b|\bloss\b.*\b(dataset|source|domain|subset|corpus)\b"
-        r"|\b(dataset|source|domain|subset|corpus)\b.*\bloss\b",
+        r"|\b(dataset|source|domain(?! (class|adv|disc))|subset|corpus)\b.*\bloss\b",
         "per_token_loss.cm4, loss/dataset_code, train_loss_source_web"),
     Alias(Role.LOSS, A_LOSS + "|^(trl|train)$",
         "loss, train_loss, train/loss, Loss/train, lm loss, total_loss, batchloss, trl, objective"),
