@@ -491,6 +491,8 @@ def test_a_line_of_nothing_but_members_has_no_pairs():
     ("line", "read"),
     [
         ("prompt:         return 0 end", {}),
+        ("        return -5.0 # a heavy penalty", {}),
+        ("    #     return 1.5 if alive else penalty", {}),
         ("        return [0, 1]", {}),
         ("(worker)         # Return -1 if there is none", {}),
         ("Episode 5 return 23 length 100", {"Episode": 5.0, "return": 23.0, "length": 100.0}),

@@ -417,7 +417,7 @@ _NO_MEASURE = {"eta", "ert", "remaining", "v_num", "pid", "rank", "cuda"}
 # A source file or, as in "HTTP/1.1 200 OK", a version: the number behind it measures nothing.
 _NO_NAME = re.compile(r"\.(?:py|pyx|cpp|cc|c|cu|cuh|h|hpp|go|rs|java|scala)$|/\d+\.\d+$")
 _BEST = re.compile(r"(?i)best(?=\s?[:=])")  # "Best = 6.0" is a name, "at best 6.0" is none
-STATEMENT = re.compile(r"(?i)(?:\s\s|[#,;] )return (?:\w{0,20}\[|-?\d+(?!\.?\d))")  # that a model wrote
+STATEMENT = re.compile(r"(?i)(?:\s\s|[#,;] )return (?:\w{0,20}\[|-?\d+(?!\.?\d)|-?[\d.]+ +(?:#|if ))")  # code
 
 
 def shortened(text: str) -> str:
