@@ -201,6 +201,8 @@ def test_many_short_trainings_that_each_begin_at_the_first_step_are_cut():
     assert attempt_starts(log_of_sweep.series["loss"]) == [*range(5, 150, 5)]
     pairs = one_file(*[range(1, 4)] * 30)  # so short ones may be ranks that write by turns
     assert attempt_starts(pairs.series["loss"]) == []
+    stopped = one_file(*(range(1, n + 1) for n in (6, 2, 2, 1, 4, 2, 1, 3, 5, 1, 2, 7, 1, 2, 1, 3, 1, 1, 2)))
+    assert len(attempt_starts(stopped.series["loss"])) == 18  # which write equally often
 
 
 def test_a_metric_that_only_the_second_launch_logs_is_not_cut_in_two():

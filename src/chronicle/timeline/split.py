@@ -157,7 +157,8 @@ def attempt_starts(series: Series) -> list[int]:
     # Every launch appends to the log, and some launches logged only a few rows. Where rows are out of order,
     # or ranks write by turns, the step also falls to other steps than the first one.
     from_first = (steps[down] == steps[0]).all() and _count_not_growing(steps) == len(down)
-    if from_first and len(down) <= max(_FEW_CUTS, len(steps) / (_SHORT_SAMPLES + 1)):
+    few = len(down) <= max(_FEW_CUTS, len(steps) / (_SHORT_SAMPLES + 1))
+    if from_first and (few or len({*np.diff(down).tolist()}) > _SHORT_SAMPLES):  # ranks write equally often
         return [*down.tolist()]
     if not len(down) or len(down) > max(2, _SHUFFLED_SHARE * len(series)):
         return []
