@@ -221,6 +221,17 @@ def test_a_step_up_where_a_setting_changed_was_planned() -> None:
     assert (judged.verdict, classify({"loss": loss}).verdict) == ("good", "worrying")
 
 
+@pytest.mark.parametrize(("end", "verdict"), [(0.6, "worrying"), (0.0, "bad")])
+def test_a_step_up_that_no_validation_loss_shows_is_bad_where_a_held_out_score_is_lost(
+    end: float, verdict: str
+) -> None:
+    noise = np.exp(0.01 * np.random.default_rng(3).standard_normal(400))
+    t, late = np.arange(400), np.arange(400) >= 180
+    loss, held_out = 3 * (1 + t / 20) ** -0.2 * np.where(late, 1.3, 1.0) * noise, np.full(400, 3.0)
+    judged = classify({"train_loss": loss, "val_loss": held_out, "val_dice": np.where(late, end, 0.7)})
+    assert (judged.verdict, judged.patterns) == (verdict, ("level-shift",))
+
+
 @pytest.mark.parametrize(("before", "verdict"), [(0.0, "good"), (0.1, "worrying")])
 def test_a_step_up_where_a_part_of_the_loss_is_switched_on_was_planned(before: float, verdict: str) -> None:
     noise = np.exp(0.01 * np.random.default_rng(3).standard_normal(800))

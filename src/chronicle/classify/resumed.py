@@ -20,8 +20,9 @@ from chronicle.classify.report import drawn
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import step_gap
+from chronicle.metrics.roles import direction
 from chronicle.metrics.values import grouped
-from chronicle.model import Finding, Floats, Join, JoinKind, Series
+from chronicle.model import Finding, Floats, Join, JoinKind, Role, Series
 
 JOIN_SAMPLES = 8  # the fewest on either side of a join
 FIRST_SAMPLES = (4, 8, 16, 32)  # of a later attempt that are compared with an earlier one
@@ -110,13 +111,16 @@ def best_line(view: View, parent: AttemptView, loss: Series, needed: Floats) -> 
 
 
 def validation_stays(attempt: AttemptView, step: float, least: float) -> bool | None:
-    """Whether the validation loss rises by less than ``least`` at a step; None if it is not logged there."""
+    """Whether a validation loss rises by less than ``least`` at a step, and no score halves; None without."""
     validation = attempt.validation_loss
     if validation is None or validation is attempt.loss:
         return None
     steps, y = positive(validation)
     before, after = y[steps < step][-4:], y[steps >= step][:4]
-    return median(after) - median(before) < least if len(before) and len(after) else None
+    scores = (s for s in attempt.by_role(Role.VALIDATION_SCORE) if direction(s) > 0)
+    levels = ((s.values[s.steps < step][-4:], s.values[s.steps >= step][:4]) for s in scores)
+    lost = any(median(now) < 0.5 * median(then) for then, now in levels)
+    return not lost and median(after) - median(before) < least if len(before) and len(after) else None
 
 
 def learned_before(view: View, attempt: AttemptView) -> float:

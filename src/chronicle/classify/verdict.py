@@ -347,9 +347,7 @@ def logged(view: View, role: str) -> bool:
     if role == "times":
         series = [s for a in view.attempts for s in one_of_each(a.series.values())]
         return any(np.count_nonzero(np.isfinite(s.times)) >= MIN_POINTS for s in series)
-    if role is Role.LOSS:
-        return bool(view.losses)
-    return view.most_points[Role(role)] >= MIN_POINTS
+    return bool(view.losses) if role is Role.LOSS else view.most_points[Role(role)] >= MIN_POINTS
 
 
 def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> str:

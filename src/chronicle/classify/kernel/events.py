@@ -308,9 +308,7 @@ def abruptness(ring: Row, onset: float, i: float, base: float, noise: float) -> 
             if j + 2 <= i:
                 jump3 = max(jump3, mean_of(ring, j, j + 3) - mean_of(ring, j - 3, j))
     share = max(jump3 - noise, 0.0) / height
-    if jump1 > 8.0 * noise:
-        return max(share, (jump1 - 2.0 * noise) / max(height, jump1))
-    return share
+    return max(share, (jump1 - 2.0 * noise) / max(height, jump1)) if jump1 > 8.0 * noise else share
 
 
 def rise_start(ring: Row, event: Row, i: float, noise: float, is_jump: bool) -> float:
