@@ -249,6 +249,13 @@ def test_an_agent_that_explores_has_not_failed_if_its_evaluations_get_better(
     assert ("failed-run" in judged.patterns) is has_failed
 
 
+@pytest.mark.parametrize(("last", "verdict"), [(2100, "good"), (1200, "bad"), (400, "bad")])
+def test_an_agent_that_plays_against_itself_is_judged_by_its_elo(last: int, verdict: str) -> None:
+    """It wins half of its games, whatever it has learned."""
+    reward, elo = 0.3 * NOISE[0], np.linspace(1200, last, 400) + 9 * NOISE[1]
+    assert told(**{"Environment/Cumulative Reward": reward, "Self-play/ELO": elo})[0] == verdict
+
+
 @pytest.mark.parametrize(("last", "failed"), [(0.81, False), (0.05, True)])
 def test_an_agent_that_was_stopped_while_it_acted_at_random_has_not_failed(last: float, failed: bool) -> None:
     """Unless the share of random actions was never to come down."""

@@ -74,7 +74,8 @@ NAMES = {
         jaccard, is_success, bbox/AP50, exact_match, Rank-1, CMC Rank-5, 准确率, Correct, % correct,
         percent_correct, FB1, F-measure""",
     Role.VALIDATION_SCORE: """val_accuracy, eval/bleu, test_acc, val_f1score, val_AP, val_kappa, val_eer,
-        VAcc, v_acc, validation/Rank-1, test/Rank-10, test_scores, sed_scores_eval""",
+        VAcc, v_acc, validation/Rank-1, test/Rank-10, test_scores, sed_scores_eval, Self-play/ELO,
+        elo_history, player1_elo""",
     Role.PART_LOSS: """loss_cls, loss_box_reg, loss_rpn_box_reg, train/box_loss, train/cls_loss,
         train/dfl_loss, mtp_1 loss, load_balancing_loss, seq_load_balancing_loss, moe_gate_loss,
         cri_loss, loss_temporal_512, kl_loss, critic_loss, d_loss, G_loss, Gen Loss, Disc Loss,
@@ -95,7 +96,7 @@ NAMES = {
         target_entropy, router/entropy, entropy_coef, eval/entropy, relative_entropy,
         score, total_duration, total_flos, mem-allocated-bytes, lossless, clip_ratio,
         <script>alert(1)</script>, train_1, val_1, valid, dev, test, holdout, total, err, error, kl,
-        G_GAN, D_real, errG, cycle_A, best_loss,
+        G_GAN, D_real, errG, cycle_A, best_loss, opponent_elo, elo_diff, elo/old,
         best_val_loss, min_val_loss, loss_std, train_loss_std, val_loss_std, loss_weight, hyperdata,
         remaining""",
 }

@@ -65,6 +65,11 @@ REWARDED = (
 # The divergence of a policy from its reference, where a reward is logged; not that from its last update.
 _OTHER_KL = r"approx|old|update|coeff?\w*|beta|target|penalty|rewards?|early|max|min|std|var"
 FROM_REFERENCE = rf"^(?!.*\b({_OTHER_KL})\b).*\bkl\b"
+# How strong a player is, in games against others: what games against itself are judged by.
+AN_ELO = (
+    r"^(?!.*\b(opponents?|opp|old|prev(ious)?|loss|diff\w*|delta|change|gain|min|max|std|games|threshold|gate|k)\b)"
+    r".*\belo\b"
+)
 A_SCORE = (
     r"\b(b?accs?|accuracy|accurancy|accuracies|bleu|chrf|rouge\w*|meteor|cider|wer|cer|eer"
     r"|m?fb?1(?! (ppl|perplexity))|f\d? ?(scores?|measure)|auc|auroc"  # not of the first factor of a word
@@ -279,8 +284,8 @@ ALIASES: tuple[Alias, ...] = (
         r"|\b(te|ts|va|cv) loss\b|\bloss (te|ts|va|cv)$",
         "val_loss, validation/loss, eval_loss, test/loss, tel, validation/ctc_loss, val_bpb, va_loss"),
     Alias(Role.VALIDATION_SCORE, EVALUATED + ".*" + A_SCORE + "|" + A_SCORE + ".*" + EVALUATED
-        + r"|^va? acc(uracy)?$",
-        "val_accuracy, eval/bleu, test_acc, validation/wer, VAcc"),
+        + rf"|^va? acc(uracy)?$|{AN_ELO}",
+        "val_accuracy, eval/bleu, test_acc, validation/wer, VAcc, Self-play/ELO"),
     Alias(Role.OTHER, rf"^(?=.*{REWARDED}).*({SPREADS}|\b(version|length|len)$)",
         "reward_std, rollout/return_std, reward_version, Total_reward/Episode_length"),
     Alias(Role.OBJECTIVE,
