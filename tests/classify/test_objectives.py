@@ -249,11 +249,18 @@ def test_an_agent_that_explores_has_not_failed_if_its_evaluations_get_better(
     assert ("failed-run" in judged.patterns) is has_failed
 
 
-@pytest.mark.parametrize(("last", "verdict"), [(2100, "good"), (1200, "bad"), (400, "bad")])
-def test_an_agent_that_plays_against_itself_is_judged_by_its_elo(last: int, verdict: str) -> None:
-    """It wins half of its games, whatever it has learned."""
-    reward, elo = 0.3 * NOISE[0], np.linspace(1200, last, 400) + 9 * NOISE[1]
-    assert told(**{"Environment/Cumulative Reward": reward, "Self-play/ELO": elo})[0] == verdict
+@pytest.mark.parametrize(
+    ("last", "learned", "pattern"),
+    [(2100, 0, "noisy-healthy"), (1200, 0, "failed-run"), (400, 0, "failed-run"), (400, 5, "reward-hacking")],
+)
+def test_an_agent_that_plays_against_itself_may_be_told_by_its_elo(
+    last: int, learned: int, pattern: str
+) -> None:
+    """It wins half of its games, whatever it has learned; and its Elo falls where draws are lost for both."""
+    reward, elo = 0.3 * NOISE[0] + learned * T, np.linspace(1200, last, 400) + 9 * NOISE[1]
+    judged = classify({"Environment/Cumulative Reward": reward, "Self-play/ELO": elo})
+    assert pattern in judged.patterns or pattern == "noisy-healthy"
+    assert judged.verdict == ("bad" if pattern == "failed-run" else "good")
 
 
 @pytest.mark.parametrize(("last", "failed"), [(0.81, False), (0.05, True)])

@@ -16,7 +16,7 @@ from chronicle.classify.resumed import judged, validation_stays
 from chronicle.classify.rules import RULES, loss_shapes, schedule, whole_run
 from chronicle.classify.rules.datasets import DATASET_SPIKE
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, LEVEL_SAMPLES, NO_SPIKE, RISES, SHIFT, SLOW
-from chronicle.classify.rules.objectives import FAILED
+from chronicle.classify.rules.objectives import FAILED, HACKING
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
 from chronicle.classify.view import AttemptView, View
@@ -217,7 +217,7 @@ def explanation(view: View, finding: Finding) -> str:
         return "the run went on learning"
     if part_alone(view, finding):
         return "the loss that decides the verdict did not rise with it"
-    if finding.pattern == NO_SPIKE and of_games_against_itself(attempts, finding.metric):
+    if finding.pattern in (NO_SPIKE, HACKING) and of_games_against_itself(attempts, finding.metric):
         return "the opponents it plays against get better too"
     rates = (a.learning_rate for a in attempts if finding.pattern == NO_SPIKE and a.learning_rate is not None)
     if any(has_idle_rate(rate, finding.start_step, limits.lr_low) for rate in rates):
@@ -241,7 +241,7 @@ def explanation(view: View, finding: Finding) -> str:
 
 
 def of_games_against_itself(attempts: Sequence[AttemptView], metric: str | None) -> bool:
-    """Whether a metric is the share of games won where a pool, a league or an Elo of players is logged."""
+    """Whether a metric is an Elo, or the share of games won where a pool, a league or an Elo is logged."""
     words = {word for attempt in attempts for name in attempt.series for word in plain(name).split()}
     return bool(re.search(A_WIN, plain(metric or "")) and words & OF_SELF_PLAY)
 

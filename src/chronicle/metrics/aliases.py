@@ -57,7 +57,7 @@ MEANS = ("mean", "avg", "average", "averaged")
 OF_WHOLES = frozenset({"total", "population", "s", *MEANS})  # "Population's average fitness" of neat-python
 # Of games, also of those against chance, and of battles in SMAC.
 _A_WIN = r"(win ?(rate|ratio|share|pct|percent|random)|battle won)"
-A_WIN = rf"\b{_A_WIN}\b"
+A_WIN = rf"\b({_A_WIN}|elo)\b"  # what games are judged by
 REWARDED = (
     rf"\b(rewards?|rew|rwd|returns?|fitness|utility|ep(isodic|isode)? (ret|rew|r|scores?)|ret mean|{_A_WIN}"
     r"|eprewmean|objective scores?)\b"

@@ -79,7 +79,7 @@ from chronicle.classify.measure import FALL_FOR_ALARM_ERRORS, LOST_SHARE, Ascent
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, stands
 from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE, SLOW
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.aliases import OF_LENGTHS, OF_RANDOM_ACTIONS, SECOND_CHOICE, step_gap
+from chronicle.metrics.aliases import OF_LENGTHS, OF_RANDOM_ACTIONS, OF_SELF_PLAY, SECOND_CHOICE, step_gap
 from chronicle.metrics.names import WINDOW_EPISODES, is_extreme, is_of_one_episode, of_full_window, plain
 from chronicle.metrics.roles import SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
@@ -192,11 +192,11 @@ def slump(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding
 
 
 def fell(attempt: AttemptView, score: Series, objective: Series) -> bool:
-    """Whether a score of 16 values or more, in rows that follow each other, only got worse, and is no mean of
-    the objective so far, whose first values are those of few episodes, nor its sum where that is a cost."""
+    """Whether a score of 16 values or more, in rows in order, only got worse, and is not of games against
+    itself, no mean of the objective so far, first of few episodes, and no sum of one that is a cost."""
     words, own = ({*plain(s.metric).split()} - SECOND_CHOICE for s in (score, objective))
     known, so_far = finite(score), replace(objective, values=np.cumsum(objective.values))
-    is_own = attempt.in_time and words != own and not goes_along(score, so_far)
+    is_own = attempt.in_time and words != own and not words & OF_SELF_PLAY and not goes_along(score, so_far)
     return is_own and len(known) >= measure.FEWEST_POINTS and measure.rises(-direction(score) * known.values)
 
 
