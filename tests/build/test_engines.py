@@ -30,7 +30,7 @@ def test_the_words_of_an_engine_that_fails(tmp_path):
 @pytest.mark.slow
 def test_a_site_is_called_by_the_title_of_the_workspace(tmp_path):
     config, out = tmp_path / "mkdocs.yml", tmp_path / "out"
-    config.write_text("site_name: elsewhere\nplugins: []\nsite_dir: nowhere\n")
+    config.write_text("site_name: >-\n  another\n  name\nplugins: []\nsite_dir: nowhere\n")
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("# Home\n")
     build_site(SiteRecord("mkdocs", "Our runs: 2026"), config, out)

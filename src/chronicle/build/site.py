@@ -140,7 +140,8 @@ def _remove_unused(new_site: Path) -> None:
 def _settings(config: str, **values: str) -> bytes:
     """The text of a mkdocs.yml, ``config``, with these values replaced, except empty ones."""
     known = {key: value for key, value in values.items() if value}
-    lines = re.sub(rf"^(?:{'|'.join(known)}):.*\n?", "", config, flags=re.MULTILINE)
+    # With the indented lines that go on with a value.
+    lines = re.sub(rf"^(?:{'|'.join(known)}):.*\n?(?:[ \t].*\n?)*", "", config, flags=re.MULTILINE)
     settings = "".join(f"{key}: {json.dumps(value)}\n" for key, value in known.items())
     return f"{lines.rstrip()}\n{settings}".encode()
 
