@@ -502,3 +502,25 @@ def test_a_line_of_nothing_but_members_has_no_pairs():
 )
 def test_a_statement_in_what_a_model_wrote_is_no_return_of_an_episode(line, read):
     assert {pair.name: pair.value for pair in pairs(line)} == read
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("Epoch 3 Loss (train/val): 0.52/0.61", {"Epoch": 3.0, "train Loss": 0.52, "val Loss": 0.61}),
+        ("[5] Training/Validation Loss: 0.5 / 0.6", {"Training Loss": 0.5, "Validation Loss": 0.6}),
+        ("acc [train/test] = 91.2%/88.1%", {"train acc": 91.2, "test acc": 88.1}),
+        (
+            "WinRate: 0.5 | Loss(P/V/E): -0.01/0.07/0.3",
+            {"WinRate": 0.5, "P Loss": -0.01, "V Loss": 0.07, "E Loss": 0.3},
+        ),
+        (
+            "err (T/V): 5.5/5.2, map (T/V): 20.5/22.1",
+            {"T err": 5.5, "V err": 5.2, "T map": 20.5, "V map": 22.1},
+        ),
+        ("Images (train/val): 500/100", {"Images (train/val)": 500.0}),
+        ("Batch (12/100) loss: 0.5", {"Batch (12/100) loss": 0.5}),
+    ],
+)
+def test_names_in_slashes_have_a_number_each(line, read):
+    assert {pair.name: pair.value for pair in pairs(line) if pair.name != "progress"} == read

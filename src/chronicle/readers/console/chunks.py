@@ -35,6 +35,10 @@ CHUNK_BYTES = 1 << 21
 MAX_LINE_BYTES = 1 << 20
 _LONG_LINE_BYTES = 1000  # if they hold no line end, the program may never write one
 
+_LONGEST = 1000  # characters of a line that are read
+_LONGEST_DENSE, _DENSE = 3500, 20  # of one that begins with at least so many pairs, or cells of a table
+_A_PAIR = re.compile(r"[\w\])][:=]\s?(?:\w+\.\w+\()?[-+.\d]|\s-?\d\.\d+e[-+]\d\d(?=\s)")
+
 _LINE_END = re.compile(rb"[\r\n]")
 _LINE = re.compile(rb"[^\r\n]+")
 # What a terminal shows otherwise: a byte that such a log holds, which is found ten times as fast as several,
@@ -392,3 +396,9 @@ def _minute(*parts: int) -> float | None:
 def _offset_s(zone: str) -> float:
     match = re.fullmatch(r"([+-])(\d\d):?(\d\d)", zone)
     return int(f"{match[1]}1") * (3600.0 * int(match[2]) + 60.0 * int(match[3])) if match else 0.0
+
+
+def shortened(text: str) -> str:
+    """As much of a line as is read: its beginning, and more where pair follows pair (verl) or cell cell."""
+    is_dense = len(text) > _LONGEST and len(_A_PAIR.findall(text, 0, _LONGEST)) >= _DENSE
+    return text[: _LONGEST_DENSE if is_dense else _LONGEST]

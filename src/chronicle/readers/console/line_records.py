@@ -19,14 +19,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Any
 
-from chronicle.metrics.aliases import in_english
+from chronicle.metrics.aliases import in_english, word_set
 from chronicle.metrics.names import LOSSES, plain, role_of
 from chronicle.readers.columns import number
 from chronicle.readers.console import pairs
-from chronicle.readers.console.chunks import time_in, words_start
+from chronicle.readers.console.chunks import shortened, time_in, words_start
 from chronicle.readers.console.line_shapes import Reading, Shapes, Words, form_of
 from chronicle.readers.console.log import Line, Source
-from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, is_result, last_word
+from chronicle.readers.console.pairs import (
+    PROGRESS,
+    Pair,
+    counts,
+    is_judged,
+    is_known,
+    is_result,
+    last_word,
+)
 from chronicle.readers.console.text_tables import Table
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
@@ -258,12 +266,21 @@ _OF_PHASE = re.compile(
     r"""[\s{]{0,8}["'](?P<name>(?:train|val|test|dev|eval)\w{0,30})["']: \{(?=["']\w)(?!.*\})"""
 )
 _VARIABLE = re.compile(r"[|│\s]*└ ")  # its value, below a line of a traceback of loguru
+_NO_BAR = word_set("counter improve improved improvement patience stopping buffer mem memory size")
 _IN_DICTIONARY = re.compile(r"""\s{2,}["'](?=\w)""")
+
+
+def _as_bar(pair: Pair) -> Pair:
+    """``Training: 12/100`` as progress, by the name of its bar; not ``Accuracy: 90/100``, ``Buffer: 3/9``."""
+    if not pair.of or counts(pair) or not _NO_BAR.isdisjoint(plain(pair.name).split()):
+        return pair
+    is_metric = is_known(pair.name) and role_of(pair.name) not in LOSSES
+    return pair if is_metric else pair._replace(name=PROGRESS)
 
 
 @lru_cache(maxsize=2)  # a line that depends on those before it is asked for twice
 def _named(text: str) -> Sequence[Pair]:
-    return () if _VARIABLE.match(text) else tuple(map(pairs.as_bar, pairs.pairs(text)))
+    return () if _VARIABLE.match(text) else tuple(map(_as_bar, pairs.pairs(text)))
 
 
 class Gatherer:
@@ -338,7 +355,7 @@ class Gatherer:
     def _parse(self, text: str) -> Reading | None:
         """What a line says that means the same wherever it stands; None for any other line."""
         who, start = words_start(text)
-        words = in_english(pairs.shortened(text[start:].strip()))
+        words = in_english(shortened(text[start:].strip()))
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or BOX.fullmatch(words):
             return None
         vars(table := Table()).update(vars(self._table))
@@ -355,7 +372,7 @@ class Gatherer:
 
     def _records_in_context(self, source: Source) -> Iterator[Record]:
         """The records that are complete with a line whose meaning depends on those before it."""
-        text = in_english(pairs.shortened(source.words))
+        text = in_english(shortened(source.words))
         if _RULE.fullmatch(text):
             self._group = ""
             yield from self._end_block()

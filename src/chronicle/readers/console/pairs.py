@@ -18,9 +18,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
-from chronicle.metrics.names import LOSSES, plain, role_of
+from chronicle.metrics.names import LOSSES, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import WRAPPED, number
+from chronicle.readers.console.chunks import shortened
 from chronicle.readers.step_axis import ITS_NUMBER, is_counter, step_rank
 
 _N_STEP_RANKS = 2 * len(STEP_NAMES)  # the ranks of `step_rank`; names that count within an epoch come after
@@ -34,7 +35,6 @@ _NO_COUNT = word_set("""
     accum accumulation best checkpoint every final first grad gradient inner last log max min n next num
     patience per ppo save saved total until warmup
 """)
-_NO_BAR = word_set("counter improve improved improvement patience stopping buffer mem memory size")
 _IN_BRACKETS = re.compile(r"\(\w*\)$")
 
 
@@ -110,14 +110,6 @@ def is_known(name: str) -> bool:
     """Whether a value of this name belongs to a training wherever it stands."""
     is_named = "loss" in (lower := name.lower()) or lower.startswith("advantage")
     return is_named or role_of(name) is not Role.OTHER
-
-
-def as_bar(pair: Pair) -> Pair:
-    """``Training: 12/100`` as progress, by the name of its bar; not ``Accuracy: 90/100``, ``Buffer: 3/9``."""
-    if not pair.of or counts(pair) or not _NO_BAR.isdisjoint(plain(pair.name).split()):
-        return pair
-    is_metric = is_known(pair.name) and role_of(pair.name) not in LOSSES
-    return pair if is_metric else pair._replace(name=PROGRESS)
 
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
@@ -282,8 +274,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("", rf"(?i)^([^\w\n]{{0,8}}(?:\w+ )??)(ep(?:och)?|step|iter(?:ation)?|episode)[_#-]?{_COUNT}"
      rf"(?:([\s,|]{{1,3}})(step|iter(?:ation)?|batch)[_#-]?{_COUNT})?", r"\1\2 \3\4\5 \6"),
     ("E", r"^E\s{0,3}(\d{1,9}/\d{1,9})(?=\s{0,2}[|:,-])", r"epoch \1"),  # "E  1/500 | Loss:4.23"
-    # "mean/median reward 2.5/2.0": two of one name; "loss 0.82/0.81": of the training and held out
-    ("/", rf"\b(\w{{3,8}})/(\w{{3,8}}) (reward|return) ({_FLOAT})/({_FLOAT})", r"\1 \3: \4, \2 \3: \5"),
+    # "loss 0.82/0.81": of the training and held out
     ("/", r"(?i)(?<!val )(?<!test )\b(loss|acc(?:uracy)?)([:= ]{1,3})(\d+\.\d+)\s?/\s?(\d+\.\d+)(?![\d/.])",
      r"train_\1\2\3 val_\1\2\4"),
     (" loss rc:", r"\bE (\d{1,9}) B (\d{1,12}) (?=loss rc:)", r"epoch \1 batch \2 "),  # pixelNeRF
@@ -338,6 +329,12 @@ _NUMBERED = re.compile(
 _UNIT_ALONE = re.compile(
     rf"(?<=[|,;])(\s{{0,8}})({NUMBER})\s?(ms|(?:tok|tokens|samples|img|images)/s(?:ec)?)(?=\s{{0,8}}(?:[|,;]|$))"
 )
+# Names that slashes part, and as many numbers: `Loss (train/val): 0.5/0.6`, `mean/median reward 2.5/2.0`.
+_VALUES = rf"({_FLOAT}%?(?: ?/ ?{_FLOAT}%?){{1,3}})(?![\w./%])"
+_IN_SLASHES = re.compile(
+    r"(?<![\w./])(?:([A-Za-z]\w{0,30}) ?[(\[](\w{1,20}(?:/[A-Za-z]\w{0,20}){1,3})[)\]]"
+    rf"|([A-Za-z]\w{{2,20}}(?:/[A-Za-z]\w{{2,20}}){{1,3}}) ([A-Za-z]\w{{0,30}}))[ :=]{{1,3}}{_VALUES}"
+)
 # A decimal comma: 0,523 and 12,5 and 3,1416, but not 1,000.
 _DECIMAL_COMMA = re.compile(r"[:=]\s{0,8}[-+]?(?:0,\d+|\d{1,15},(?:\d\d?|\d{4,}))(?![\d.]|,\d)")
 
@@ -345,6 +342,14 @@ _DECIMAL_COMMA = re.compile(r"[:=]\s{0,8}[-+]?(?:0,\d+|\d{1,15},(?:\d\d?|\d{4,})
 def units_as_names(text: str) -> str:
     """The line, in which a number that has only a unit is named by it: `| 12.5 ms |` as `| ms: 12.5 |`."""
     return _UNIT_ALONE.sub(r"\1\3: \2", text) if "ms" in text or "/s" in text else text
+
+
+def _each_named(match: re.Match[str]) -> str:
+    """``Loss (train/val): 0.5/0.6`` as ``train Loss: 0.5, val Loss: 0.6``; counts (`12/100`) as they are."""
+    name, parts, values = match[1] or match[4], match[2] or match[3], match[5].replace(" ", "")
+    named = zip(parts.split("/"), values.split("/"), strict=False)
+    is_meant = parts.count("/") == values.count("/") and "." in values
+    return ", ".join(f"{part} {name}: {value}" for part, value in named) if is_meant else match[0]
 
 
 def reworded(text: str) -> str:
@@ -357,6 +362,7 @@ def reworded(text: str) -> str:
     if "," in text and _DECIMAL_COMMA.search(text) and not re.search(r"\d\.\d", text):
         text = re.sub(r"(?<=\d),(?=\d)", ".", text)
     text = units_as_names(_GLUED.sub(r"\1 ", text))
+    text = _IN_SLASHES.sub(_each_named, text) if "/" in text else text
     numbered = Counter(name for name, _ in dict.fromkeys(_NUMBERED.findall(text)))
     for name in [name for name, n in numbered.items() if n > 1 and not counts(Pair(name, 0.0))]:
         text = re.sub(rf"(?<![\w.]){name} (?=\d{{1,3}}[ :=])", f"{name}_", text)
@@ -402,9 +408,6 @@ _HISTORY = re.compile(r"""["']\w{1,60}["']: \[(?:[-+.\deEnaif]+, ){3}[^\]]*\]?""
 _PART_NAME = re.compile(
     r"""["']([A-Za-z_][\w ./-]{0,60})["']\s?:|(?:^|(?<=, ))([A-Za-z_]\w{0,60}) (?=[-\d])"""
 )
-_LONGEST = 1000  # characters of a line that are read
-_LONGEST_DENSE, _DENSE = 3500, 20  # of one that begins with at least so many pairs, or cells of a table
-_A_PAIR = re.compile(r"[\w\])][:=]\s?(?:\w+\.\w+\()?[-+.\d]|\s-?\d\.\d+e[-+]\d\d(?=\s)")
 _PHASE = re.compile(r"(?i)(?<![\w/])(train(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?|test|dev)(?![\w/])")
 _COPULA = {"is", "was", "are", "equals"}  # "loss is 2.5" names a loss, but `IS` alone the Inception Score
 _HEADING = re.compile(r"(?i)\b(?:metrics|results|stats) (?=[A-Za-z])")  # of the names in a line
@@ -418,12 +421,6 @@ _NO_MEASURE = {"eta", "ert", "remaining", "v_num", "pid", "rank", "cuda"}
 _NO_NAME = re.compile(r"\.(?:py|pyx|cpp|cc|c|cu|cuh|h|hpp|go|rs|java|scala)$|/\d+\.\d+$")
 _BEST = re.compile(r"(?i)best(?=\s?[:=])")  # "Best = 6.0" is a name, "at best 6.0" is none
 STATEMENT = re.compile(r"(?i)(?:\s\s|[#,;] )return (?:\w{0,20}\[|-?\d+(?!\.?\d)|-?[\d.]+ +(?:#|if ))")  # code
-
-
-def shortened(text: str) -> str:
-    """As much of a line as is read: its beginning, and more where pair follows pair (verl) or cell cell."""
-    is_dense = len(text) > _LONGEST and len(_A_PAIR.findall(text, 0, _LONGEST)) >= _DENSE
-    return text[: _LONGEST_DENSE if is_dense else _LONGEST]
 
 
 def pairs(text: str) -> list[Pair]:

@@ -24,7 +24,14 @@ from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import gathered
 from chronicle.model import Role
 from chronicle.readers.console import pairs
-from chronicle.readers.console.chunks import PossibleRecord, may_be_log, sample, with_zeros, words_start
+from chronicle.readers.console.chunks import (
+    PossibleRecord,
+    may_be_log,
+    sample,
+    shortened,
+    with_zeros,
+    words_start,
+)
 from chronicle.readers.console.counting import LABEL, Course, Plan, is_round
 from chronicle.readers.console.line_records import BOX, Gatherer, Record
 from chronicle.readers.console.line_shapes import Shapes
@@ -107,7 +114,7 @@ def _may_train(lines: Sequence[bytes]) -> bool:
 
 def _may_be_of_training(text: str) -> bool:
     """Whether a line has a known name, a counter or a part of a table."""
-    text = in_english(pairs.shortened(text))
+    text = in_english(shortened(text))
     if "loss" in text.lower() or header(text) or BOX.fullmatch(text):
         return True
     return any(is_judged(pair.name) or pairs.counts(pair) for pair in pairs.pairs(text))
