@@ -16,13 +16,14 @@ from chronicle.classify.rules import RULES, loss_shapes, schedule, whole_run
 from chronicle.classify.rules.datasets import DATASET_SPIKE
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, LEVEL_SAMPLES, NO_SPIKE, RISES, SHIFT, SLOW
 from chronicle.classify.rules.objectives import FAILED, HACKING
+from chronicle.classify.rules.resume import NEW_WEIGHTS
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import OF_PPO, OF_WEIGHTS
 from chronicle.metrics.names import LOSSES, is_of_opponent, plain, words_of
 from chronicle.metrics.roles import MIN_POINTS, SCORES
-from chronicle.metrics.tasks import is_of_games, made_harder
+from chronicle.metrics.tasks import begins_anew, is_of_games, made_harder
 from chronicle.metrics.values import count, plainly, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
 from chronicle.timeline.courses import one_of_each
@@ -133,7 +134,7 @@ def is_live(view: View, finding: Finding) -> bool:
 
 
 def _judge(view: View, live: Sequence[Finding]) -> Verdict:
-    odd = any(f.pattern in ODD for f in live)
+    odd = any(f.pattern in ODD and EXPLAINED not in f.evidence for f in live)
     # an event that explains the run also explains the level at which it left the loss
     verdicts = {verdict_of(view, f) for f in live if not (odd and f.pattern == SHIFT)}
     if Verdict.BAD in verdicts:
@@ -239,13 +240,15 @@ def explanation(view: View, finding: Finding) -> str:
 
 
 def _of_task(attempt: AttemptView, finding: Finding) -> Iterator[str]:
-    """What made the task of an agent harder where its objective or the share of games it wins falls."""
+    """What made a task harder where the objective or the share of games won falls, or another one begin."""
     falls, judged_by = finding.pattern in (NO_SPIKE, SLOW, HACKING), attempt.objective
     if falls and is_of_games(finding.metric, attempt.series):
         yield "the opponents it plays against get better too"
     is_judged = falls and judged_by is not None and judged_by.metric == finding.metric
     if is_judged and made_harder(attempt.series, finding.start_step):
         yield "the task was made harder meanwhile"
+    if finding.pattern == NEW_WEIGHTS and begins_anew(attempt.series, finding.start_step):
+        yield "another task began there"
 
 
 def plays(attempt: AttemptView) -> bool:

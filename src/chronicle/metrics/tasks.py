@@ -12,6 +12,8 @@ from chronicle.metrics.names import plain
 from chronicle.model import Series
 
 _OF_A_LEVEL = re.compile(aliases.A_LEVEL)
+_OF_A_TASK = re.compile(r"(current |cur )?(task|experience|domain)( (id|idx|index|num|number|no))?")
+FEWEST_ROWS = 4  # of a task
 HARDER = 0.1  # of the range of a level
 RANDOM_SHARE = 0.5  # of the actions: an agent that does more by chance hardly shows what it learned
 
@@ -28,6 +30,15 @@ def made_harder(logged: Mapping[str, Series], since: float) -> bool:
         known = np.isfinite(level.values)
         steps, values = level.steps[known], level.values[known]
         if len(values) and values[-1] - np.interp(since, steps, values) > HARDER * np.ptp(values):
+            return True
+    return False
+
+
+def begins_anew(logged: Mapping[str, Series], since: float) -> bool:
+    """Whether another of several tasks, which are learned one after the other, begins at a step."""
+    for task in (s for name, s in logged.items() if _OF_A_TASK.fullmatch(plain(name))):
+        begins = task.steps[np.flatnonzero(np.diff(task.values)) + 1]
+        if since in begins and len(begins) * FEWEST_ROWS <= len(task):
             return True
     return False
 

@@ -27,8 +27,7 @@ failed-run, plateau (of a reward)
     Rule: of 50 values or more, 100 if each is of one episode, no sixteenth of the log lies four errors above
     the first level and there is no trend of three errors; if all but a twentieth are above 0, or the log
     begins after the run, the reward may be all there is, and it is a plateau; none where all scores are
-    successes, the level of a curriculum rises, or half of the actions stay random while that share falls. A
-    score that is always 0 fails.
+    successes, the level of a curriculum rises, or most actions stay random. A score that is always 0 fails.
     Blind to: an agent that had learned before its log begins.
     False alarm: a task that needs more training than it got.
     Source: as above.
