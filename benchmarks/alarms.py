@@ -76,7 +76,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--from", dest="snapshots", type=folder, metavar="SNAPSHOTS")
     snapshots, alarms = parser.parse_args().snapshots, load()
-    for key in ("verdict", "pattern"):
+    for key in ("axis", "verdict", "pattern"):
         print(markdown([key, *JUDGEMENTS, "right, without doubtful"], counts(alarms, key)), end="\n\n")
     if snapshots is None:
         return

@@ -22,6 +22,7 @@ FIELDS = {
     "commit": str,
     "path": str,
     "sha256": str,
+    "axis": str,
     "verdict": str,
     "pattern": str,
     "series": str | None,
@@ -84,7 +85,14 @@ def test_what_is_given_today_is_compared_with_the_judgement(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     commit, sha256 = snapshot(tmp_path / "snapshots" / "x+y", OVERFITS)
-    alarm = {"repo": "x/y", "commit": commit, "path": "log.csv", "sha256": sha256, "verdict": "worrying"}
+    alarm = {
+        "repo": "x/y",
+        "commit": commit,
+        "path": "log.csv",
+        "sha256": sha256,
+        "axis": "epoch",
+        "verdict": "worrying",
+    }
     alarm |= {"pattern": pattern, "judged": judged, "note": "It falls."}
     lost = {**alarm, "sha256": "0", "judged": "doubtful"}
     (file := tmp_path / "alarms.jsonl").write_text(json.dumps(alarm) + "\n" + json.dumps(lost) + "\n")
