@@ -263,19 +263,6 @@ def test_an_agent_that_plays_against_itself_may_be_told_by_its_elo(
     assert judged.verdict == ("bad" if pattern == "failed-run" else "good")
 
 
-@pytest.mark.parametrize(
-    "name", ["Curriculum/terrain_levels", "Environment/Lesson Number/walls", "difficulty"]
-)
-@pytest.mark.parametrize(("level", "is_excused"), [(5.0, True), (-0.4, False)])
-def test_a_curriculum_makes_a_reward_fall_or_stand(name: str, level: float, is_excused: bool) -> None:
-    """But where it ends no harder than it was, the agent has lost what it could do."""
-    levels = 0.5 + level * np.clip(4 * T - 1, 0, 1)
-    fallen = 20 * (1 - np.exp(-40 * T)) - 15 * np.clip(4 * T - 1, 0, 1) + 0.3 * NOISE[0]
-    assert told(**{"Train/mean_reward": fallen, name: levels})[0] == ("unexpected" if is_excused else "bad")
-    standing = 0.3 * NOISE[0] - 5
-    assert told(**{"Train/mean_reward": standing, name: levels})[0] == ("unexpected" if is_excused else "bad")
-
-
 @pytest.mark.parametrize(("last", "failed"), [(0.81, False), (0.05, True)])
 def test_an_agent_that_was_stopped_while_it_acted_at_random_has_not_failed(last: float, failed: bool) -> None:
     """Unless the share of random actions was never to come down."""

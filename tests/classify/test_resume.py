@@ -200,19 +200,3 @@ def test_learning_within_a_few_samples_cannot_be_compared() -> None:
     curve = Curve(5, 200, every=100, decay=3.0)
     to_the_top = float(curve.trend[0] - curve.trend[100]) / curve.scale
     assert "reinitialised" not in patterns(curve.spike(0.5, to_the_top, rise=1, fall=1).run())
-
-
-@pytest.mark.parametrize("name", ["task", "current_task_id", "experience"])
-def test_another_task_is_no_other_network(name: str) -> None:
-    """The loss of a new task begins where that of the first began; but not in the middle of a task."""
-    epochs, nan = np.arange(200), np.full(200, np.nan)
-    of_task = 2.3 * np.exp(-(epochs % 20) / 5) + 0.1 + 0.02 * np.random.default_rng(0).random(200)
-    for shift, verdict in ((0, "good"), (7, "unexpected")):
-        task = ((epochs + shift) // 20).astype(float)
-        series = {
-            n: Series(n, r, epochs, v, nan)
-            for n, r, v in (("loss", Role.LOSS, of_task), (name, Role.OTHER, task))
-        }
-        judged = classify(stitch([Attempt("run", ("run",), series)]))
-        assert "reinitialised" in judged.patterns
-        assert judged.verdict == verdict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -16,14 +17,12 @@ from chronicle.classify.rules import RULES, loss_shapes, schedule, whole_run
 from chronicle.classify.rules.datasets import DATASET_SPIKE
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, LEVEL_SAMPLES, NO_SPIKE, RISES, SHIFT, SLOW
 from chronicle.classify.rules.objectives import FAILED, HACKING
-from chronicle.classify.rules.resume import NEW_WEIGHTS
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.aliases import OF_PPO, OF_WEIGHTS
+from chronicle.metrics.aliases import A_WIN, OF_PPO, OF_SELF_PLAY, OF_WEIGHTS
 from chronicle.metrics.names import LOSSES, is_of_opponent, plain, words_of
 from chronicle.metrics.roles import MIN_POINTS, SCORES
-from chronicle.metrics.tasks import begins_anew, is_of_games, made_harder
 from chronicle.metrics.values import count, plainly, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
 from chronicle.timeline.courses import one_of_each
@@ -134,7 +133,7 @@ def is_live(view: View, finding: Finding) -> bool:
 
 
 def _judge(view: View, live: Sequence[Finding]) -> Verdict:
-    odd = any(f.pattern in ODD and EXPLAINED not in f.evidence for f in live)
+    odd = any(f.pattern in ODD for f in live)
     # an event that explains the run also explains the level at which it left the loss
     verdicts = {verdict_of(view, f) for f in live if not (odd and f.pattern == SHIFT)}
     if Verdict.BAD in verdicts:
@@ -218,6 +217,8 @@ def explanation(view: View, finding: Finding) -> str:
         return "the run went on learning"
     if part_alone(view, finding):
         return "the loss that decides the verdict did not rise with it"
+    if finding.pattern in (NO_SPIKE, HACKING) and of_games_against_itself(attempts, finding.metric):
+        return "the opponents it plays against get better too"
     rates = (a.learning_rate for a in attempts if finding.pattern == NO_SPIKE and a.learning_rate is not None)
     if any(has_idle_rate(rate, finding.start_step, limits.lr_low) for rate in rates):
         return "the learning rate was nearly zero, so the data caused it"
@@ -232,23 +233,17 @@ def explanation(view: View, finding: Finding) -> str:
     lost = (v.max(initial=0.0) <= SINGLE_PRECISION * first for v in later for first in firsts)
     if finding.pattern in RISES and any(lost):
         return "the loss stayed below what 32 bits can tell from nothing beside its first value"
-    if planned := next((why for a in attempts for why in (*_of_task(a, finding), *_planned(a, finding))), ""):
+    if planned := next((why for a in attempts for why in _planned(a, finding)), ""):
         return planned
     passes = finding.pattern in (FAST, SLOW) and finding.end_step is not None
     again = passes and schedule.at_restart(view, finding, np.inf)
     return "the schedule of the learning rate started again there" if again else ""
 
 
-def _of_task(attempt: AttemptView, finding: Finding) -> Iterator[str]:
-    """What made a task harder where the objective or the share of games won falls, or another one begin."""
-    falls, judged_by = finding.pattern in (NO_SPIKE, SLOW, HACKING), attempt.objective
-    if falls and is_of_games(finding.metric, attempt.series):
-        yield "the opponents it plays against get better too"
-    is_judged = falls and judged_by is not None and judged_by.metric == finding.metric
-    if is_judged and made_harder(attempt.series, finding.start_step):
-        yield "the task was made harder meanwhile"
-    if finding.pattern == NEW_WEIGHTS and begins_anew(attempt.series, finding.start_step):
-        yield "another task began there"
+def of_games_against_itself(attempts: Sequence[AttemptView], metric: str | None) -> bool:
+    """Whether a metric is an Elo, or the share of games won where a pool, a league or an Elo is logged."""
+    words = {word for attempt in attempts for name in attempt.series for word in plain(name).split()}
+    return bool(re.search(A_WIN, plain(metric or "")) and words & OF_SELF_PLAY)
 
 
 def plays(attempt: AttemptView) -> bool:

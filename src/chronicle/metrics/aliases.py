@@ -165,11 +165,6 @@ OF_RANDOM_ACTIONS = word_set("eps epsilon exploration")  # how large a share of 
 EXPLORING = word_set("eps epsilon ent entropy episode")  # a bare `r` beside it is what an agent was given
 OF_OPENRLHF = word_set("rm ret")  # beside each other: the score of the reward model, and what it came to
 OF_SELF_PLAY = word_set("pool league elo opponents selfplay")
-# How hard a curriculum makes a task: of robots on terrain, of the lessons of ML-Agents.
-A_LEVEL = (
-    r"^(?!.*\b(rates?|success|rewards?|returns?|loss|thresholds?|scores?|time)\b)(.* )?(difficulty$"
-    r"|(terrain|curriculum|lesson)\b.*\b(levels?|stage|phase|difficulty|lesson|number)\b)"
-)
 OF_EPISODES = word_set("ep episode episodes episodic return returns cumulative")
 # Of episodes, by the names of stable-baselines3: lengths, and means of rewards.
 OF_LENGTHS, OF_MEANS = word_set("ep len"), word_set("ep rew mean")

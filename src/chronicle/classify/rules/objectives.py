@@ -10,7 +10,7 @@ divergence-no-spike (of an objective)
     it loses a third of its gain in the last four values, by a fall twice as far as any other (`last_fall`);
     or, where the objective tells nothing, a score only falls and ends a third below its first value.
     Blind to: a slow collapse in the last eighth of the log.
-    False alarm: a task made harder of which no level is logged, or the first episodes of an unknown window.
+    False alarm: a task that is made harder on the way, or the first episodes of a mean of unknown window.
     Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
 
 spike-slow-recovery (of an objective)
@@ -19,7 +19,7 @@ spike-slow-recovery (of an objective)
     six errors, by a hundredth of it and as far as it had risen, and ends nearer to its best level before than
     to its lowest. What fell from the first value on counts only if it does not end far above that.
     Blind to: a slump that does not reach the first level, and shorter ones.
-    False alarm: a task that was made harder for a while, of which no level is logged.
+    False alarm: a task that was made harder for a while.
     Source: as above.
 
 failed-run, plateau (of a reward)
@@ -27,7 +27,7 @@ failed-run, plateau (of a reward)
     Rule: of 50 values or more, 100 if each is of one episode, no sixteenth of the log lies four errors above
     the first level and there is no trend of three errors; if all but a twentieth are above 0, or the log
     begins after the run, the reward may be all there is, and it is a plateau; none where all scores are
-    successes, the level of a curriculum rises, or most actions stay random. A score that is always 0 fails.
+    successes, or half of the actions stay random while that share falls. A score that is always 0 fails.
     Blind to: an agent that had learned before its log begins.
     False alarm: a task that needs more training than it got.
     Source: as above.
@@ -79,15 +79,15 @@ from chronicle.classify.measure import FALL_FOR_ALARM_ERRORS, LOST_SHARE, Ascent
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, stands
 from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE, SLOW
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.aliases import OF_LENGTHS, OF_SELF_PLAY, SECOND_CHOICE, step_gap
+from chronicle.metrics.aliases import OF_LENGTHS, OF_RANDOM_ACTIONS, OF_SELF_PLAY, SECOND_CHOICE, step_gap
 from chronicle.metrics.names import WINDOW_EPISODES, is_extreme, is_of_one_episode, of_full_window, plain
 from chronicle.metrics.roles import SCORES, direction
-from chronicle.metrics.tasks import hides_learning
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU = "failed-run", "plateau"
 DONE_SCORE = 0.99  # of 1
 TREND_IN_DOUBT_ERRORS = 1.0  # the same where the log begins after the run: it may have risen before
+RANDOM_SHARE = 0.5  # of the actions: an agent that does more by chance hardly shows what it learned
 LAST_VALUES = 4  # in which a fall at the end of the log is searched for
 TIMES_ANY_OTHER = 2.0  # such a fall is farther than all others by this factor
 
@@ -211,8 +211,7 @@ def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
         return False
     if values[0] > 0 or _is_of_one_episode(attempt, series) if same else few:
         return False
-    better = any(map(_gets_better, attempt.by_role(Role.VALIDATION_SCORE)))
-    if better or hides_learning(attempt.series, series.steps[0]):
+    if any(map(_gets_better, attempt.by_role(Role.VALIDATION_SCORE))) or _still_explores(attempt):
         return False
     later = filter(None, (a.objective for a in view.attempts[attempt.index + 1 :]))
     return not any(map(measure.improves, later))
@@ -223,6 +222,12 @@ def _is_of_one_episode(attempt: AttemptView, reward: Series) -> bool:
     named = (s for name, s in attempt.series.items() if OF_LENGTHS.issubset(plain(name).split()))
     at = reward.steps
     return any(len(v := finite(s).values) and at[0] >= v.max() and v.min() > at[-1] - at[0] for s in named)
+
+
+def _still_explores(attempt: AttemptView) -> bool:
+    """Whether the share of random actions came down and is still most of them at the end."""
+    named = (s for name, s in attempt.series.items() if OF_RANDOM_ACTIONS & set(plain(name).split()))
+    return any(len(v := finite(s).values) and 1.0 >= v[0] > v[-1] >= RANDOM_SHARE for s in named)
 
 
 def _gets_better(evaluated: Series) -> bool:
