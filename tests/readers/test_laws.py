@@ -14,7 +14,7 @@ from tests.depth import few, firsts
 from tests.readers.gold import EXAMPLES, examples
 from tests.work import in_proportion, n_calls
 
-from chronicle.errors import LogError, NothingToRead
+from chronicle.errors import Defect, LogError, NothingToRead
 from chronicle.model import Attempt
 from chronicle.readers import READERS, read, read_all
 from chronicle.readers.find import is_log
@@ -59,7 +59,8 @@ def test_a_copy_cut_at_any_byte_gives_a_prefix_and_says_so(example: Path, tmp_pa
         cut.write_bytes(content[:size])
         try:
             attempts = read(cut)
-        except (LogError, NothingToRead):
+        except (LogError, NothingToRead) as err:
+            assert not isinstance(err, Defect), size
             continue
         assert all(
             attempt.name in whole and is_prefix(attempt, whole[attempt.name]) for attempt in attempts
@@ -87,7 +88,17 @@ def test_bytes_flipped_anywhere_raise_nothing_but_log_errors(example: Path, tmp_
             )
         flipped.write_bytes(damaged)
         reading = read_all(flipped)
+        assert not any(isinstance(problem, Defect) for problem in reading.problems)
         assert reading.attempts or reading.problems or example.parent.name == "event_files"
+
+
+@pytest.mark.parametrize("example", ALL, ids=lambda file: f"{file.parent.name}/{file.name[:24]}")
+def test_a_log_whose_first_lines_are_lost_is_read_or_refused(example: Path, tmp_path: Path) -> None:
+    """A log that was rotated, or whose beginning was overwritten: no heading has said yet what follows."""
+    lines, late = example.read_bytes().splitlines(keepends=True), tmp_path / example.name
+    for n_lost in {1, 2, 3, len(lines) // 4, len(lines) // 2} - {0}:
+        late.write_bytes(b"".join(lines[n_lost:]))
+        assert not any(isinstance(problem, Defect) for problem in read_all(late).problems), n_lost
 
 
 @pytest.mark.parametrize("reader", READERS, ids=lambda r: r.NAME)

@@ -228,9 +228,9 @@ def _read_keras(path: Path) -> list[Attempt]:
         last = own["last"]
         begun = _KERAS_EPOCH.search(line.text)
         if begun or line.text.startswith("Total"):
-            if last:
-                log.add(last[0], own["epoch"], last[1])
             before = own["epoch"] or 0
+            if last:
+                log.add(last[0], before, last[1])
             own["epoch"] = 0 if begun is None else before + 1 if begun[2] == "1" else int(begun[1])
             own["last"] = None
         elif (bar := _KERAS_BAR.search(line.text)) and bar["n"] == bar["total"] and not line.unfinished:
