@@ -326,9 +326,12 @@ def _rows_of_curves(head: Head) -> tuple[list[Row], bool]:
         numbers = re.sub(r"[^\s,]*$", "", lines[-1]).rstrip(_AROUND)
         lines[-1] = numbers + "]" * ("[" in numbers)
     labels, curves = zip(*map(_curve, lines), strict=True)
-    runs = labels if len({*labels}) == len(labels) else [f"{o} {n}".strip() for n, o in enumerate(labels, 1)]
+    runs = (
+        labels if len({*labels}) == len(labels) else [f"{of} {n}".strip() for n, of in enumerate(labels, 1)]
+    )
     named = [{"run": run} if len(runs) > 1 else {} for run in runs]
-    rows = [run | {loss_of(head.path): value} for run, of in zip(named, curves, strict=True) for value in of]
+    name, of_runs = loss_of(head.path), zip(named, curves, strict=True)
+    rows = [run | {name: value} for run, curve in of_runs for value in curve]
     return rows, is_cut
 
 

@@ -362,17 +362,17 @@ def rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any
     if index and index != list(range(n_rows)) and not any(map(_counted, columns)):
         columns = {"step": index} | columns
     rows = list[Row]({} for _ in range(n_rows))
-    places, told = {number: place for place, number in enumerate(index)}, _told(columns, n_rows)
+    places, by_count = {number: place for place, number in enumerate(index)}, _by_count(columns, n_rows)
     for key, cells in columns.items():
         own = [places[number] for number in numbered.get(key, ()) if number in places]
         fits = len(own) == len(cells) and 2 * own[-1] >= n_rows - 1  # the epochs 1 to 9 are no steps 1 to 9
-        own = own if fits else told.get(len(cells), [])
+        own = own if fits else by_count.get(len(cells), [])
         for place, cell in zip(own or _ends(len(cells), n_rows), cells, strict=True):
             rows[place][key] = cell
     return rows
 
 
-def _told(columns: Mapping[str, Sequence[Any]], n_rows: int) -> dict[int, list[int]]:
+def _by_count(columns: Mapping[str, Sequence[Any]], n_rows: int) -> dict[int, list[int]]:
     """By how many they are, the rows that tell a step for the first time, and those that tell it again, as
     an evaluation tells that of the training."""
     steps = next((c for key, c in columns.items() if counted_by(key) == "step" and len(c) == n_rows), [])

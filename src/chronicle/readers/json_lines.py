@@ -311,9 +311,9 @@ def flat_rows(records: Sequence[Row]) -> list[Row]:
     """The records of a list, flat. JavaScript and pandas write NaN as null: a loss is NaN where it is null in
     the last records, three or more, and these tell nothing but what counts."""
     rows = [dict(flat(record)) for record in records]
-    n_told = next((n for n in range(len(rows), 0, -1) if not all(map(is_counter, rows[n - 1]))), 0)
-    if len(rows) - n_told >= FEWEST_LOST:
-        for row, record in zip(rows[n_told:], records[n_told:], strict=True):
+    n_measured = next((n for n in range(len(rows), 0, -1) if not all(map(is_counter, rows[n - 1]))), 0)
+    if len(rows) - n_measured >= FEWEST_LOST:
+        for row, record in zip(rows[n_measured:], records[n_measured:], strict=True):
             lost = (name for name, cell in cells_of(record) if cell is None and role_of(name) in LOSSES)
             row |= dict.fromkeys(lost, math.nan)
     return rows
