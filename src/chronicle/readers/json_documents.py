@@ -184,8 +184,8 @@ def _rows(tables: list[Table]) -> list[Row]:
 
 
 def _in_epochs(tables: Sequence[list[Row]]) -> list[Row]:
-    """The rows of all tables. Where one tells steps and epochs that only grow, and the others whole epochs
-    alone, these stand behind the steps of theirs: the first behind 0.9, or behind what is of it as well."""
+    """The rows of all tables. Where one has steps and epochs that only grow, and the others whole epochs
+    alone, each row of these comes behind the steps of its epoch, of which the first may end at 1.0."""
     rows = [row for table in tables for row in table]
     if not all(isinstance(row.get("epoch"), int | float) for row in rows):
         return rows
@@ -373,8 +373,8 @@ def rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any
 
 
 def _by_count(columns: Mapping[str, Sequence[Any]], n_rows: int) -> dict[int, list[int]]:
-    """By how many they are, the rows that tell a step for the first time, and those that tell it again, as
-    an evaluation tells that of the training."""
+    """The rows in which a step comes for the first time, and those in which it comes again, as that of an
+    evaluation does, each by how many they are: a column with as many cells stands in these rows."""
     steps = next((c for key, c in columns.items() if counted_by(key) == "step" and len(c) == n_rows), [])
     first = {step: row for row, step in reversed([*enumerate(steps)])}
     again = sorted({*range(len(steps))} - {*first.values()})

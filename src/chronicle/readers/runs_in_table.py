@@ -124,7 +124,7 @@ def grid_columns(columns: Columns, n_rows: int) -> list[str]:
     """The settings in a table that holds a few results of each of several trainings, say after 10, 50 and 100
     epochs; none in any other table. Its steps begin again and again, while a setting changes where they do
     and nowhere else. A training that is logged counts from its first step on, by equal ones, and nothing
-    that counts grows in every row of such a table. Of many times three rows each is a repetition."""
+    that counts grows in every row of such a table. Where it begins again so often, three rows are no log."""
     if not FEWEST_ITEMS <= n_rows <= LARGEST_GRID:
         return []
     whole = {n: c.values for n, c in columns.items() if len(c.rows) == n_rows}
