@@ -130,15 +130,15 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
 def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFolder]:
     """The runs; a store of several runs (a tracker's database) among their logs is replaced by its runs. A
     folder of one run that is unchanged since the last build, whose results are in ``entries``, stays shut."""
-    runs, found, seen = list(runs), list[RunFolder](), dict[str, Rows]()
+    runs, run_folders, seen = list(runs), list[RunFolder](), dict[str, Rows]()
     if entries:
         seen = {run.run_id: last_seen(run, entries / run.run_id) for run in runs if run.logs == (run.folder,)}
     with ThreadPoolExecutor(_FETCHES) as threads:
         fetched = threads.map(_with_logs, [run for run in runs if not seen.get(run.run_id)])
         for run in runs:
             rows = seen.get(run.run_id)
-            found += [replace(run, seen=rows)] if rows else _without_stores(next(fetched))
-    return with_unique_ids(found)
+            run_folders += [replace(run, seen=rows)] if rows else _without_stores(next(fetched))
+    return with_unique_ids(run_folders)
 
 
 def _without_stores(run: RunFolder) -> list[RunFolder]:
@@ -215,8 +215,8 @@ def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str], of_job: bool) -> s
     if maybe:
         why = f"it may belong to {which}, which ran at the same time"
     remedy = "put it into the folder of its run, or name it among the paths of its run.toml"
-    it = "the output of a job that logged no values" if of_job else "the log of a machine, not of a training"
-    return f"{it} ({what}); {why}. Remedy: {remedy}"
+    log = "the output of a job that logged no values" if of_job else "the log of a machine, not of a training"
+    return f"{log} ({what}); {why}. Remedy: {remedy}"
 
 
 def joined(sources: Sequence[RunSource]) -> list[_Member]:
