@@ -21,7 +21,7 @@ from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import A_WIN, OF_PPO, OF_SELF_PLAY, OF_WEIGHTS
-from chronicle.metrics.names import LOSSES, is_of_opponent, plain, words_of
+from chronicle.metrics.names import LOSSES, is_of_opponent, loss_words, name_words, plain
 from chronicle.metrics.roles import MIN_POINTS, SCORES
 from chronicle.metrics.values import count, plainly, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
@@ -242,13 +242,13 @@ def explanation(view: View, finding: Finding) -> str:
 
 def of_games_against_itself(attempts: Sequence[AttemptView], metric: str | None) -> bool:
     """Whether a metric is an Elo, or the share of games won where a pool, a league or an Elo is logged."""
-    words = {word for attempt in attempts for name in attempt.series for word in plain(name).split()}
+    words = {word for attempt in attempts for name in attempt.series for word in name_words(name)}
     return bool(re.search(A_WIN, plain(metric or "")) and words & OF_SELF_PLAY)
 
 
 def plays(attempt: AttemptView) -> bool:
     """Whether an agent makes its own data: it logs a reward, or losses of a policy and its values."""
-    of_agents = [s for s in attempt.by_role(Role.PART_LOSS) if OF_PPO & {*words_of(plain(s.metric))}]
+    of_agents = [s for s in attempt.by_role(Role.PART_LOSS) if OF_PPO & loss_words(s.metric)]
     return attempt.first(Role.OBJECTIVE) is not None or len(of_agents) > 1
 
 
@@ -294,7 +294,7 @@ def has_idle_rate(rate: Series, since: int, share: float) -> bool:
 def _planned(attempt: AttemptView, finding: Finding) -> Iterator[str]:
     """What was changed on purpose where a rise begins: a part of the loss, or its weight, that is zero before
     it and never after it; or a setting, such as a sequence length, that changes there and rarely again."""
-    weights = (s for s in attempt.by_role(Role.OTHER) if OF_WEIGHTS & {*plain(s.metric).split()})
+    weights = (s for s in attempt.by_role(Role.OTHER) if OF_WEIGHTS & name_words(s.metric))
     parts = (*attempt.by_role(*LOSSES, Role.PART_LOSS), *weights)
     for series in parts if finding.pattern == SHIFT or _jumps(attempt.loss, finding) else ():
         off, begins = series.values == 0, int(np.searchsorted(series.steps, finding.start_step))

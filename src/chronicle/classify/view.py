@@ -23,7 +23,7 @@ from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.aliases import MEANS, OF_TRAINING
 from chronicle.metrics.arithmetic import first_showings, zeros_in_front
-from chronicle.metrics.names import LOSSES, plain
+from chronicle.metrics.names import LOSSES, name_words
 from chronicle.metrics.roles import MIN_POINTS, SCORES, judged, judged_loss
 from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Floats, Join, Role, Series, Steps, Timeline, cached_by_object
@@ -106,7 +106,7 @@ class AttemptView:
     def in_time(self) -> bool:
         """Whether rows follow each other in time: in a table without a counter they may be examples, but for
         scores of the training alone (Torch 7's `% mean class accuracy (train set)`)."""
-        of_training = all(OF_TRAINING & set(plain(name).split()) for name in self.attempt.series)
+        of_training = all(OF_TRAINING & name_words(name) for name in self.attempt.series)
         return self.attempt.axis != "row" or self.attempt.facts.get("format") not in _TABLES or of_training
 
     @cached_property
@@ -267,7 +267,7 @@ def _parts_of_teeth(series: Series, begins: NDArray[np.intp]) -> Series:
 
 def _rewards(series: Series) -> Series:
     """The rewards between rows, if they are those of a mean since the start, which says so by its name."""
-    if {*MEANS}.isdisjoint(plain(series.metric).split()) or len(known := finite(series)) < _MEAN_SAMPLES:
+    if {*MEANS}.isdisjoint(name_words(series.metric)) or len(known := finite(series)) < _MEAN_SAMPLES:
         return series
     last = (between := _between_rows(known)).values[len(known) // 2 :]
     early, late = (median(moves) for moves in np.array_split(np.abs(np.diff(between.values)), 2))

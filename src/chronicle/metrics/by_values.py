@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chronicle.metrics import aliases
+from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import FEWEST_ROWS, any_numbers, are_counts, is_retold, parts_of, shares
-from chronicle.metrics.names import LOSSES, is_bound, is_error, names_a_loss, plain, role_of, words_of
+from chronicle.metrics.names import LOSSES, loss_words, name_words, names_a_loss, plain, role_of
 from chronicle.metrics.values import grouped
 from chronicle.model import Role, Series
 
@@ -66,8 +66,8 @@ def by_values(series: Log) -> dict[str, ByValues]:
     known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
     for total in totals:
         candidates = {n: metric for n, metric in (undecided | known).items() if n not in decided}
-        if "total" in plain(total).split():  # of which a bare `loss` may be a part
-            candidates |= {n: series[n] for n in totals if n != total and "total" not in plain(n).split()}
+        if "total" in name_words(total):  # of which a bare `loss` may be a part
+            candidates |= {n: series[n] for n in totals if n != total and "total" not in name_words(n)}
         if unnamed := role_of(total) is Role.OTHER:
             losses = {n: metric for n, metric in candidates.items() if names_a_loss(n)}
             candidates = losses if len(losses) != 1 else candidates  # `t` of "loss rc:0.2 rf:0.3 t:0.5"
@@ -102,14 +102,14 @@ def _made_small(series: Log) -> dict[str, ByValues]:
     """A fitness of which less is better, as a loss: the best of each generation lies below the mean, and
     falls. One that is told at checkpoints alone may lag below a mean that rises, but rises with it. A bare
     score that only falls while the steps grow, as no reward does by chance, is told where it is better."""
-    words = {n: {*plain(n).split()} for n, m in series.items() if Role.OBJECTIVE in (m.role, role_of(n))}
+    words = {n: name_words(n) for n, m in series.items() if Role.OBJECTIVE in (m.role, role_of(n))}
     decided = dict[str, ByValues]()
     for name in (n for n in series if plain(n) in aliases.BARE_SCORES):
         moves = np.diff(series[name].values)[np.diff(series[name].steps) > 0]
         if len(moves) >= FEWEST_ROWS and (moves < 0).all():
             decided[name] = ByValues(Role.LOSS, "is made small: it falls from each row to the next")
     for name, best in series.items() if words else ():
-        rest = {*plain(name).split()} ^ {"best"}
+        rest = name_words(name) ^ {"best"}
         for mean in (n for n, own in words.items() if "best" not in rest and own - {*aliases.MEANS} == rest):
             means = series[mean]
             if not np.array_equal(best.steps, means.steps) or not (best.values <= means.values).all():
@@ -126,14 +126,14 @@ def _negated(series: Log) -> dict[str, ByValues]:
     decided = dict[str, ByValues]()
     for name, metric in series.items():
         negated = _NEGATED.get(role_of(name))
-        of_bound = negated is not None and is_bound(name)
+        of_bound = negated is not None and names.is_bound(name)
         if of_bound or plain(name) in aliases.LOG_PROBABILITIES:
             values = metric.values[:1] if of_bound else metric.values
             if (values >= 0).all():
                 decided[name] = ByValues(negated or Role.LOSS, "is told with its sign changed")
     most = max((len(series[name]) for name in decided), default=0)
     losses = [name for name in series if role_of(name) in LOSSES]
-    return decided if all(is_error(n) and len(series[n]) < most for n in losses) else {}
+    return decided if all(names.is_error(n) and len(series[n]) < most for n in losses) else {}
 
 
 def _bare_total(total: Series, others: Sequence[str], why: str) -> dict[str, ByValues]:
@@ -146,11 +146,11 @@ def _bare_total(total: Series, others: Sequence[str], why: str) -> dict[str, ByV
 
 
 @lru_cache(maxsize=16)
-def _undecided(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _undecided(logged: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names that decide nothing, and those that say that they are the whole loss, or else a whole."""
-    roles = {name: role_of(name) for name in names}
-    losses = [n for n, role in roles.items() if role is Role.LOSS and not is_error(n)]
-    totals = tuple(name for name in losses if not words_of(plain(name)))
+    roles = {name: role_of(name) for name in logged}
+    losses = [n for n, role in roles.items() if role is Role.LOSS and not names.is_error(n)]
+    totals = tuple(name for name in losses if not loss_words(name))
     in_part = set(losses) - set(totals)
     unknown = [name for name, role in roles.items() if role is Role.OTHER or name in in_part]
     return tuple(unknown), totals or tuple(name for name in unknown if plain(name) in (*_TOTALS, "t"))

@@ -58,6 +58,18 @@ _is_spelled = lru_cache(maxsize=4096)(_SPELLED.search)
 
 
 @lru_cache(maxsize=_MOST_NAMES)
+def name_words(metric: str) -> frozenset[str]:
+    """The words of a name, without their order: "train/gradNorm" gives train, grad and norm."""
+    return frozenset(plain(metric).split())
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def loss_words(metric: str) -> frozenset[str]:
+    """The words of a loss's name, except "loss" and those that only say that it is the whole loss."""
+    return _loss_words(plain(metric))
+
+
+@lru_cache(maxsize=_MOST_NAMES)
 def role_of(metric: str) -> Role:
     """The role that the name alone implies; OTHER for an unknown or very long name."""
     return Role.OTHER if len(metric) > _LONGEST_NAME else _role_of_numbered(without_numbers(metric))
@@ -75,7 +87,7 @@ def _role_of_numbered(metric: str) -> Role:
     role = next((a.role for a in aliases.ALIASES if _compiled(a.pattern).search(name)), Role.OTHER)
     if role not in (Role.LOSS, Role.DATASET_LOSS):
         return role
-    parts = set(words_of(name))
+    parts = _loss_words(name)
     if not parts or not A_LOSS.search(name):
         return Role.LOSS
     if role is Role.LOSS and parts & aliases.COMPONENTS:
@@ -83,17 +95,22 @@ def _role_of_numbered(metric: str) -> Role:
     return Role.DATASET_LOSS if parts & aliases.CORPORA else role
 
 
+def _loss_words(plain_name: str) -> frozenset[str]:
+    words = _ITS_VALUE.sub("loss", plain_name.replace("cross entropy", "loss")).split()
+    return frozenset(w for w in words if not (w in aliases.TOTALS or w.isdigit() or A_LOSS.fullmatch(w)))
+
+
 def is_of_one_episode(metric: str) -> bool:
     """Whether the name is that of what each episode came to (`episode reward`), and of no mean of several."""
-    words = {*plain(metric).split()}
+    words = name_words(metric)
     return bool(words & aliases.OF_EPISODES) and not words & aliases.SECOND_CHOICE
 
 
 def of_full_window(reward: Series, beside: Mapping[str, Series]) -> Series:
     """A mean of the last 100 episodes (stable-baselines3) from where so many have ended: before, a single one
     may be all that it tells. Any other reward as it is."""
-    for name, lengths in beside.items() if aliases.OF_MEANS.issubset(plain(reward.metric).split()) else ():
-        if aliases.OF_LENGTHS.issubset(plain(name).split()) and np.array_equal(lengths.steps, reward.steps):
+    for name, lengths in beside.items() if aliases.OF_MEANS.issubset(name_words(reward.metric)) else ():
+        if aliases.OF_LENGTHS.issubset(name_words(name)) and np.array_equal(lengths.steps, reward.steps):
             full = np.logical_or.accumulate(reward.steps >= WINDOW_EPISODES * lengths.values)
             return reward.pick(full) if full.any() else reward
     return reward
@@ -111,7 +128,7 @@ def is_error(name: str) -> bool:
 
 def is_bound(name: str) -> bool:
     """Whether the name is that of a bound of the log of a probability."""
-    return aliases.A_BOUND in plain(name).split()
+    return aliases.A_BOUND in name_words(name)
 
 
 def is_cost(name: str) -> bool:
@@ -121,15 +138,15 @@ def is_cost(name: str) -> bool:
 
 def is_of_training(error: str, errors: Collection[str]) -> bool:
     """Whether an error is one of the training: by its words, or as another one is that of an evaluation."""
-    words = {*plain(error).split()}
-    held_out = ({*plain(name).split()} - aliases.OF_EVALUATION for name in errors if name != error)
+    words = name_words(error)
+    held_out = (name_words(name) - aliases.OF_EVALUATION for name in errors if name != error)
     return not words.isdisjoint(aliases.OF_TRAINING | {"cost"}) or words in held_out
 
 
 def says_nothing(word: str) -> bool:
     """Whether a word before "loss" has no known meaning: it names no part, no data and no training phase."""
     name = f"{word} loss"
-    parts = set(words_of(plain(name)))
+    parts = loss_words(name)
     return role_of(name) is Role.LOSS and bool(parts) and not parts & aliases.COMPONENTS
 
 
@@ -140,7 +157,7 @@ def dataset_of(metric: str) -> str:
         side = side.strip("/_. -")
         while lead := _LEAD.match(side):
             side = side[lead.end() :].strip("/_. -")
-        if set(plain(side).split()) - aliases.TOTALS:
+        if name_words(side) - aliases.TOTALS:
             return side
     return metric
 
@@ -157,12 +174,6 @@ def unit_of(metric: str, role: Role) -> str | None:
     return next((unit for pattern, unit in _UNITS if per_second and re.search(pattern, name)), None)
 
 
-def words_of(name: str) -> list[str]:
-    """The words of a loss's name, except "loss" and those that only say that it is the whole loss."""
-    words = _ITS_VALUE.sub("loss", name.replace("cross entropy", "loss")).split()
-    return [w for w in words if not (w in aliases.TOTALS or w.isdigit() or A_LOSS.fullmatch(w))]
-
-
 def players(metrics: Collection[str]) -> list[str]:
     """The metrics that are losses of the players of an adversarial training: `G_GAN`, `G_L1`, `D_real`
     (pix2pix), `cycle_A`. Empty without generator or opponent; single letters count only without others. A
@@ -177,21 +188,21 @@ def players(metrics: Collection[str]) -> list[str]:
     return parts if has & aliases.GENERATORS and has & aliases.OPPONENTS else []
 
 
-def part_rank(name: str) -> int:
+def part_rank(metric: str) -> int:
     """How well a part represents the whole loss, 0 best; an opponent's may not fall in training."""
-    words = set(words_of(name))
+    words = loss_words(metric)
     kinds = (aliases.OPPONENTS, 2), (aliases.DISTANCES, 0), (aliases.STEERING, 3)
     return next((rank for kind, rank in kinds if words & kind), 1)
 
 
 def is_of_opponent(metric: str) -> bool:
     """Whether a metric is the loss of an opponent, which rises while the other player learns."""
-    return part_rank(plain(metric)) == 2
+    return part_rank(metric) == 2
 
 
 def is_extreme(metric: str) -> bool:
     """Whether a metric is the best or the worst of several values, which also changes with their spread."""
-    return bool({"max", "min", "best", "worst", "highest", "lowest"} & set(plain(metric).split()))
+    return bool({"max", "min", "best", "worst", "highest", "lowest"} & name_words(metric))
 
 
 def is_spread(metric: str, logged: Collection[str]) -> bool:
@@ -208,9 +219,9 @@ def is_total(name: str) -> bool:
     return own_words(name) in ({"total"}, {"tot"})
 
 
-def own_words(name: str) -> set[str]:
+def own_words(name: str) -> frozenset[str]:
     """The words of a name but those of a phase, if it has others: "rec" of "train_rec" and of "val_rec"."""
-    words = set(plain(name).split())
+    words = name_words(name)
     return words - aliases.OF_TRAINING - aliases.OF_EVALUATION or words
 
 
@@ -230,7 +241,7 @@ def is_whole_reward(name: str) -> bool:
 def whole_rewards(rewards: list[str]) -> list[str]:
     """The rewards without the terms that a whole is made of, if both are logged: several that differ in other
     words than those of a whole alone (`Episode/rew_torques`, `Episode/rew_collision`)."""
-    words = {name: frozenset(word for word in plain(name).split() if not word.isdigit()) for name in rewards}
+    words = {name: frozenset(word for word in name_words(name) if not word.isdigit()) for name in rewards}
     shared = {name: own & aliases.OF_WHOLE_REWARDS for name, own in words.items()}
     others = [name for name in rewards if shared[name] < words[name]]
     families = [family for family, n in Counter(shared[name] for name in others).items() if n > 1]

@@ -15,7 +15,7 @@ from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.by_values import Log, roles_by_values
-from chronicle.metrics.names import LOSSES, is_of_opponent, plain, role_of, without_numbers, words_of
+from chronicle.metrics.names import LOSSES, loss_words, name_words, plain, role_of
 from chronicle.metrics.values import gathered
 from chronicle.model import Floats, Role, Series
 
@@ -120,7 +120,7 @@ def by_names(metrics: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> d
     known, first_alike = dict(given), dict[str, str]()
     stands_for = {
         name: name if name in known or role is not Role.OTHER else first_alike.setdefault(numberless, name)
-        for name, role, numberless in ((name, role_of(name), without_numbers(name)) for name in metrics)
+        for name, role, numberless in ((name, role_of(name), names.without_numbers(name)) for name in metrics)
     }
     logged = {plain(name) for name in stands_for.values()}
     won = {name: name.replace("losses", "wins").replace("loss rate", "win rate") for name in logged}
@@ -154,13 +154,13 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     roles = dict(roles)
     losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
     others, free = _named(roles, Role.OTHER, but=given), _named(roles, Role.LOSS, but=given)
-    unknown = [n for n in free if not names.is_error(n) and set(words_of(plain(n))) - aliases.COMPONENTS]
+    unknown = [n for n in free if not names.is_error(n) and loss_words(n) - aliases.COMPONENTS]
     known, has_total = _named(roles, Role.DATASET_LOSS), len(unknown) < len(losses)
     corpora = [name for name in unknown if not names.is_extreme(name)]
     if has_total or known:
         roles |= dict.fromkeys(unknown, Role.PART_LOSS)
     if parts and has_total:  # `loss_source` beside `loss_distill`: the source names no data
-        of_total = (n for n in known if set(words_of(plain(n))) <= aliases.COMPONENTS | aliases.KINDS_OF_DATA)
+        of_total = (n for n in known if loss_words(n) <= aliases.COMPONENTS | aliases.KINDS_OF_DATA)
         roles |= {name: Role.PART_LOSS for name in of_total if name not in given}
     if not parts and (known or has_total) and len(corpora) + len(known) > 1:
         roles |= dict.fromkeys(corpora, Role.DATASET_LOSS)
@@ -168,7 +168,7 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
         bare = [n for n in others if plain(n) in (aliases.BESIDE_A_LOSS if losses else aliases.OF_DETECTORS)]
         parts = names.players(others) + (bare if len(bare) > 1 else [])
         roles |= dict.fromkeys(parts, Role.PART_LOSS)
-    of_an_agent = [name for name in parts if aliases.OF_PPO & set(words_of(plain(name)))]
+    of_an_agent = [name for name in parts if aliases.OF_PPO & loss_words(name)]
     if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()) and (len(parts) > 1 or not of_an_agent):
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()) and not any(map(names.is_bound, roles)):
@@ -178,7 +178,7 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
         # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside no unknown name, is their loss.
         totals = [*filter(names.is_total, others)]
         of_parts = [n for n in others if n not in totals and names.own_words(n) <= aliases.COMPONENTS]
-        parts = [name for name in of_parts if {*plain(name).split()} <= aliases.COMPONENTS]
+        parts = [name for name in of_parts if name_words(name) <= aliases.COMPONENTS]
         kinds = [{*map(plain, parts)} & kind for kind in aliases.OF_AUTOENCODERS]
         if totals and (of_parts or len(totals) == len(others)):
             roles |= dict.fromkeys(of_parts, Role.PART_LOSS) | {n: role_of(f"{n} loss") for n in totals}
@@ -204,7 +204,7 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     if any(aliases.PREFERENCES & (own := {*n.split()}) or own >= aliases.PREDICTED for n in plain_names):
         return dict(roles) | dict.fromkeys(rewards, Role.SCORE)
     losses = _named(roles, *LOSSES, Role.PART_LOSS)
-    words = [set(words_of(plain(name))) for name in losses]  # where an expert is imitated, of an opponent too
+    words = [loss_words(name) for name in losses]  # where an expert is imitated, of an opponent too
     of_ppo = sum(bool(aliases.OF_PPO & own) for own in words) > 1  # of whose parts a bare `loss` is the sum
     of_an_agent = all((aliases.OF_AGENTS | aliases.OPPONENTS) & own for own in words if own or not of_ppo)
     of_an_agent &= not words or any(aliases.OF_AGENTS & own for own in words)
@@ -218,7 +218,7 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
         rewards += [n for n in evaluated if role_of(_EVALUATED.sub("", plain(n))) is Role.OBJECTIVE]
     if not rewards and Role.OBJECTIVE not in given.values():
         return dict(roles)
-    of_episodes = [name for name in rewards if aliases.OF_EPISODES & set(plain(name).split())]
+    of_episodes = [name for name in rewards if aliases.OF_EPISODES & name_words(name)]
     if of_episodes:  # what an episode came to, not what a step or a part of it was worth
         roles = dict(roles) | dict.fromkeys(rewards, Role.SCORE)
         rewards = of_episodes
@@ -247,7 +247,7 @@ def _asked_for(rewards: list[str], roles: Roles) -> list[str]:
     if Role.ANSWER_LENGTH in roles.values():
         values = {name for name in by_name if name.replace("return", "reward") in {*by_name} - {name}}
         rewards = [name for name in rewards if plain(name) not in values]
-    losses = [set(words_of(plain(n))) for n in _named(roles, *LOSSES, Role.PART_LOSS)]
+    losses = [loss_words(n) for n in _named(roles, *LOSSES, Role.PART_LOSS)]
     words = {word for name in by_name for word in name.split()}
     searches = set() in losses and all({word} in losses for word in aliases.OF_SEARCH)
     given = [name for name in rewards if not re.search(aliases.A_WIN, plain(name))]
@@ -259,7 +259,7 @@ def _phases(roles: Roles) -> dict[str, Role]:
     Beside a loss of the training they are something else: scores mostly. Where several names come again with
     a `v_` before them, or `vl_` or `val_` (`val_data` beside `data_loss`), those were of a validation."""
     known = {plain(name): role for name, role in roles.items()}
-    losses = {frozenset(words_of(plain(n))): plain(n) for n in _named(roles, Role.LOSS, Role.PART_LOSS)}
+    losses = {loss_words(n): plain(n) for n in _named(roles, Role.LOSS, Role.PART_LOSS)}
     twins = dict[str, Role]()
     for name in roles:
         prefix, _, rest = plain(name).partition(" ")
@@ -290,14 +290,14 @@ def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
     judged = _named(roles, Role.LOSS, Role.VALIDATION_LOSS, but=given)
     errors = list(filter(names.is_error, judged))
     losses = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
-    if any(aliases.STANDING & set(words_of(plain(name))) for name in _named(roles, Role.PART_LOSS)):
+    if any(aliases.STANDING & loss_words(name) for name in _named(roles, Role.PART_LOSS)):
         losses.add(Role.LOSS)
     kept = [] if Role.VALIDATION_LOSS in losses else errors
     if losses:
         kept = [name for name in kept if roles[name] is Role.VALIDATION_LOSS]
     if losses == {Role.VALIDATION_LOSS}:
         kept = [name for name in errors if names.is_of_training(name, errors)]
-    kinds = {name: set(plain(name).split()) & aliases.ERROR_WORDS for name in kept}
+    kinds = {name: name_words(name) & aliases.ERROR_WORDS for name in kept}
     of_training = [kind for name, kind in kinds.items() if roles[name] is Role.LOSS] or [*kinds.values()]
     first = min(of_training, key=aliases.SQUARED.isdisjoint, default=set[str]())
     stay = {name for name, kind in kinds.items() if kind == first}
@@ -312,7 +312,7 @@ def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
 def _no_data_sets(series: Log, roles: Roles) -> list[str]:
     """The losses that no known word calls those of data sets, if the whole is often above or below all."""
     of_sets = _named(roles, Role.DATASET_LOSS)
-    unknown = [name for name in of_sets if not aliases.CORPORA & set(words_of(plain(name)))]
+    unknown = [name for name in of_sets if not aliases.CORPORA & loss_words(name)]
     for whole in (series[name] for name in _named(roles, Role.LOSS)):
         same = [series[n].values for n in unknown if np.array_equal(series[n].steps, whole.steps)]
         if len(same) < 2 or len(whole) < MIN_POINTS:
@@ -335,7 +335,7 @@ def _parts_left(series: Log, roles: Roles) -> list[str]:
     wholes = _wholes(longest)
 
     def order(name: str) -> tuple[bool, bool, Any]:  # what is nothing throughout is no sum of parts
-        return not series[name].values.any(), name not in wholes, names.part_rank(plain(name))
+        return not series[name].values.any(), name not in wholes, names.part_rank(name)
 
     first = min(longest, key=order, default="")
     return [name for name in losses if name != first]
@@ -346,7 +346,7 @@ def _parts_held_out(roles: Roles) -> list[str]:
     the same as that of a part in the training (`vl_loss_phys` and `tr_loss_phys` beside `vl_loss_total`)."""
 
     def words_by_name(role: Role, phases: Collection[str]) -> dict[str, frozenset[str]]:
-        return {name: frozenset(words_of(plain(name))) - {*phases} for name in _named(roles, role)}
+        return {name: loss_words(name) - {*phases} for name in _named(roles, role)}
 
     held_out = words_by_name(Role.VALIDATION_LOSS, aliases.OF_EVALUATION | aliases.TWINS.keys())
     parts = {words for words in words_by_name(Role.PART_LOSS, aliases.OF_TRAINING).values() if words}
@@ -357,14 +357,14 @@ def _may_be_whole(name: str) -> bool:
     """Whether a loss is not one of several whose names say what they are of."""
     if role_of(name) in (Role.OTHER, Role.PART_LOSS):
         return False
-    return not (role_of(name) is Role.LOSS and names.A_LOSS.search(plain(name)) and words_of(plain(name)))
+    return not (role_of(name) is Role.LOSS and names.A_LOSS.search(plain(name)) and loss_words(name))
 
 
-def _wholes(names: Sequence[str]) -> set[str]:
+def _wholes(logged: Sequence[str]) -> set[str]:
     """The names of which several others have all words and more, an opponent's aside."""
-    words = {name: set(plain(name).split()) for name in names}
-    having = gathered((word, name) for name in names for word in words[name])
-    own = [name for name in names if not is_of_opponent(name)]
+    words = {name: name_words(name) for name in logged}
+    having = gathered((word, name) for name in logged for word in words[name])
+    own = [name for name in logged if not names.is_of_opponent(name)]
     longer = {name: min((having[w] for w in words[name]), key=len, default=[]) for name in own}
     return {n for n, others in longer.items() if sum(words[n] < words[other] for other in others) > 1}
 
@@ -407,7 +407,7 @@ def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
     if losses and any(_goes_along(series[name], series[loss]) for name in bare for loss in losses):
         evaluated = [n for n in _named(roles, Role.OTHER) if plain(n) in aliases.OF_EVALUATION]
         by_level |= dict.fromkeys(evaluated, Role.VALIDATION_LOSS) | dict.fromkeys(bare, Role.LOSS)
-    opponents = [series[name].values for name in _named(roles, Role.PART_LOSS) if is_of_opponent(name)]
+    opponents = [series[name].values for name in _named(roles, Role.PART_LOSS) if names.is_of_opponent(name)]
     same = [n for n in losses if any(np.array_equal(series[n].values, values) for values in opponents)]
     return by_level | dict.fromkeys(same if len(same) < len(losses) else [], Role.PART_LOSS)
 
@@ -443,7 +443,7 @@ def _goes_along(measured: Series, loss: Series) -> bool:
 def _totals(roles: Roles, total: Role, part: Role) -> dict[str, Role]:
     """Of several gradient norms, or objectives, those with the fewest words are wholes, the others parts.
     That one is a total, a mean, or that of a population, says of no part."""
-    own = {name: {*plain(name).split()} for name, role in roles.items() if role is total}
+    own = {name: name_words(name) for name, role in roles.items() if role is total}
     n_words = {name: len(words - aliases.OF_WHOLES) for name, words in own.items()}
     fewest = min(n_words.values(), default=0)
     return dict(roles) | {name: part for name, n in n_words.items() if n > fewest}
@@ -496,4 +496,4 @@ def direction(series: Series) -> int:
     """-1 where less of a metric is better, 1 where more is, 0 where its role says neither."""
     if series.role not in SCORES:
         return 1 if series.role is Role.OBJECTIVE else -(series.role in (*LOSSES, Role.PART_LOSS))
-    return -1 if aliases.BETTER_LOWER & set(plain(series.metric).split()) else 1
+    return -1 if aliases.BETTER_LOWER & name_words(series.metric) else 1

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.arithmetic import any_numbers
-from chronicle.metrics.names import names_a_loss, plain, role_of
+from chronicle.metrics.names import name_words, names_a_loss, role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import json_documents, runs_in_table
 from chronicle.readers.columns import columns_of
@@ -288,7 +288,7 @@ def _chosen(path: Path, forms: Mapping[str, Form]) -> dict[str, Form]:
 
 def _says_more(name: str) -> bool:
     """Whether a name is more than a letter, as variables have it, or the word for a part of the data."""
-    return len(name) > 1 and not set(plain(name).split()) <= OF_TRAINING | OF_EVALUATION
+    return len(name) > 1 and not name_words(name) <= OF_TRAINING | OF_EVALUATION
 
 
 def _names_metric(name: str, *, counted: bool) -> bool:
@@ -296,7 +296,7 @@ def _names_metric(name: str, *, counted: bool) -> bool:
     ``counted`` beside them, or they are said to be of the training."""
     role = role_of(name)
     if role in (Role.SCORE, Role.VALIDATION_SCORE):
-        return counted or not OF_TRAINING.isdisjoint(plain(name).split())
+        return counted or not OF_TRAINING.isdisjoint(name_words(name))
     return names_a_loss(name) or role is Role.OBJECTIVE
 
 

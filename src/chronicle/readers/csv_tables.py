@@ -22,7 +22,7 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_TRAINING, TIME_NAMES
-from chronicle.metrics.names import names_a_loss, plain, role_of
+from chronicle.metrics.names import name_words, names_a_loss, role_of
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers import runs_in_table
@@ -126,7 +126,7 @@ def _begin_anew(numbers: Sequence[float]) -> bool:
 
 def _says_log_of_training(name: str) -> bool:
     """Whether the name of a file says that it is the log of a training, and nothing else: `train_logs_2`."""
-    words = {word for word in plain(name).split() if not word.isdigit()}
+    words = {word for word in name_words(name) if not word.isdigit()}
     return bool(words & OF_TRAINING and words & _LOGS) and words <= OF_TRAINING | _LOGS
 
 

@@ -32,7 +32,7 @@ from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.names import A_LOSS, names_a_loss, plain, role_of
+from chronicle.metrics.names import A_LOSS, name_words, names_a_loss, plain, role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import json_lines
 from chronicle.readers.columns import WRAPPED, attempt_of, columns_of, number
@@ -146,14 +146,12 @@ def _is_evaluation(rows: Sequence[Row], facts: Mapping[str, Any]) -> bool:
     if any(map(names_a_loss, names)):
         return False
     saved = (_MODEL.fullmatch(name) and _SAVED.search(str(fact)) for name, fact in facts.items())
-    words = {word for name in (*names, *facts) for word in plain(name).split()}
+    words = {word for name in (*names, *facts) for word in name_words(name)}
     if any(saved) and words.isdisjoint(_OF_LEARNING):
         return True
     if not all(map(names_an_evaluation, names)) or any(map(_counted, names)):
         return False
-    means = [
-        fact for name, fact in facts.items() if isinstance(fact, float) and "mean" in plain(name).split()
-    ]
+    means = [fact for name, fact in facts.items() if isinstance(fact, float) and "mean" in name_words(name)]
     columns = ([row[name] for row in rows if isinstance(row.get(name), int | float)] for name in names)
     own = [sum(cells) / len(cells) for cells in columns if cells]
     return any(abs(mean - fact) <= _ROUNDED * max(abs(fact), 1.0) for fact in means for mean in own)

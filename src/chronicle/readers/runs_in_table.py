@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import LAUNCH_NAMES, OF_EVALUATION, OF_TRAINING, TIME_NAMES, word_set
 from chronicle.metrics.arithmetic import any_numbers, median
-from chronicle.metrics.names import LOSSES, are_sizes, names_a_loss, plain, role_of, says_nothing
+from chronicle.metrics.names import LOSSES, are_sizes, name_words, names_a_loss, plain, role_of, says_nothing
 from chronicle.metrics.values import distinct_names
 from chronicle.model import Attempt, Role, Steps
 from chronicle.readers.columns import attempt_of, columns_of
@@ -497,4 +497,4 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
 
 def _is_aside(name: str, column: Column) -> bool:
     """Whether these are texts, a clock or a count. Only names tell, for they stay when a log grows."""
-    return column.is_text or column_key(name) in TIME_NAMES or bool(set(plain(name).split()) & _ASIDE)
+    return column.is_text or column_key(name) in TIME_NAMES or bool(name_words(name) & _ASIDE)

@@ -37,7 +37,7 @@ from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE_POINTS, AttemptView, View, value_at
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.names import LOSSES, is_extreme, plain
+from chronicle.metrics.names import LOSSES, is_extreme, name_words
 from chronicle.metrics.roles import direction, judged_loss
 from chronicle.model import Finding, Floats, Role, Series, Steps
 
@@ -80,7 +80,7 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         moved = min(limits.moved, need)
         if after < before * np.exp(moved if len(turns) > 1 else 0.0):
             continue  # a part, and the sum of all goes on, or stays
-        named = (s for s in attempt.by_role(Role.LOSS) if OF_TRAINING & set(plain(s.metric).split()))
+        named = (s for s in attempt.by_role(Role.LOSS) if OF_TRAINING & name_words(s.metric))
         measured = (turn(s, steps[low], steps[-1]) for s in (loss, *named))
         gains = [(t.before - t.after, limits.other_t * t.error) for t in filter(None, measured)]
         if not gains or min(gain + unsure for gain, unsure in gains) < moved:
@@ -135,7 +135,7 @@ def each_step_once(series: Series) -> Series:
 
 def measures(series: Series) -> frozenset[str]:
     """The words of a metric that do not say of which data it is: "loss" of "train_loss" and of "val_loss"."""
-    return frozenset(plain(series.metric).split()) - OF_TRAINING - OF_EVALUATION
+    return name_words(series.metric) - OF_TRAINING - OF_EVALUATION
 
 
 def turned_up(view: View, y: Floats) -> tuple[int, float, float]:

@@ -80,7 +80,7 @@ from chronicle.classify.report import At, Check, Rule, at_least, at_most, below,
 from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE, SLOW
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import OF_LENGTHS, OF_RANDOM_ACTIONS, OF_SELF_PLAY, SECOND_CHOICE, step_gap
-from chronicle.metrics.names import WINDOW_EPISODES, is_extreme, is_of_one_episode, of_full_window, plain
+from chronicle.metrics.names import WINDOW_EPISODES, is_extreme, is_of_one_episode, name_words, of_full_window
 from chronicle.metrics.roles import SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -194,7 +194,7 @@ def slump(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding
 def fell(attempt: AttemptView, score: Series, objective: Series) -> bool:
     """Whether a score of 16 values or more, in rows in order, only got worse, and is not of games against
     itself, no mean of the objective so far, first of few episodes, and no sum of one that is a cost."""
-    words, own = ({*plain(s.metric).split()} - SECOND_CHOICE for s in (score, objective))
+    words, own = (name_words(s.metric) - SECOND_CHOICE for s in (score, objective))
     known, so_far = finite(score), replace(objective, values=np.cumsum(objective.values))
     is_own = attempt.in_time and words != own and not words & OF_SELF_PLAY and not goes_along(score, so_far)
     return is_own and len(known) >= measure.FEWEST_POINTS and measure.rises(-direction(score) * known.values)
@@ -219,14 +219,14 @@ def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
 
 def _is_of_one_episode(attempt: AttemptView, reward: Series) -> bool:
     """Whether an episode takes more steps than came since the first of its rewards, so that none ended."""
-    named = (s for name, s in attempt.series.items() if OF_LENGTHS.issubset(plain(name).split()))
+    named = (s for name, s in attempt.series.items() if OF_LENGTHS.issubset(name_words(name)))
     at = reward.steps
     return any(len(v := finite(s).values) and at[0] >= v.max() and v.min() > at[-1] - at[0] for s in named)
 
 
 def _still_explores(attempt: AttemptView) -> bool:
     """Whether the share of random actions came down and is still most of them at the end."""
-    named = (s for name, s in attempt.series.items() if OF_RANDOM_ACTIONS & set(plain(name).split()))
+    named = (s for name, s in attempt.series.items() if OF_RANDOM_ACTIONS & name_words(name))
     return any(len(v := finite(s).values) and 1.0 >= v[0] > v[-1] >= RANDOM_SHARE for s in named)
 
 

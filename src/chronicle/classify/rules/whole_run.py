@@ -74,7 +74,7 @@ from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, RISES, SHIFT, ty
 from chronicle.classify.rules.objectives import FAILED, PLATEAU, is_done
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import OF_AGENTS, step_gap
-from chronicle.metrics.names import LOSSES, is_of_opponent, plain, words_of
+from chronicle.metrics.names import LOSSES, is_of_opponent, loss_words
 from chronicle.metrics.roles import MIN_POINTS, SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -213,7 +213,7 @@ def unmoved(view: View) -> Iterator[Finding]:
 def is_game(view: View) -> bool:
     """Whether losses of agents or of players are logged, which may rise while all is well."""
     names = {name for attempt in view.attempts for name in attempt.series}
-    return any(is_of_opponent(name) or OF_AGENTS & set(words_of(plain(name))) for name in names)
+    return any(is_of_opponent(name) or OF_AGENTS & loss_words(name) for name in names)
 
 
 def live_losses(view: View) -> list[tuple[AttemptView, Series]]:

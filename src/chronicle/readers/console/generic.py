@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from chronicle.metrics.names import plain, role_of
+from chronicle.metrics.names import name_words, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Attempt, Role
 from chronicle.readers.console import line_records, pairs
@@ -76,7 +76,7 @@ def read(path: Path) -> list[Attempt]:
                 log.axis = "epoch"
     _name_improvements(columns)
     if pairs.last_word(reader.course.counter) in _GENERATIONS:  # whose best and mean are the objective
-        words = ((name, {*plain(name).split()} - {"score"}) for name in columns)
+        words = ((name, name_words(name) - {"score"}) for name in columns)
         fitness = [n for n, own in words if pairs.last_word(n) in _FITNESS or (own and own <= _FITNESS)]
         log.rows.roles |= dict.fromkeys(fitness, Role.OBJECTIVE)
     return log.attempts()

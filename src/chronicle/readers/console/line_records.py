@@ -20,7 +20,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from chronicle.metrics.aliases import in_english, word_set
-from chronicle.metrics.names import LOSSES, plain, role_of
+from chronicle.metrics.names import LOSSES, name_words, role_of
 from chronicle.readers.columns import number
 from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import shortened, time_in, words_start
@@ -129,8 +129,8 @@ def _evaluation_of(named: Sequence[Pair], text: str) -> str:
 def _best_beside_loss(names: tuple[str, ...]) -> bool:
     """Whether a loss stands beside the best score so far, and nothing counts: that is an evaluation. A
     training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them."""
-    has_best = any("best" in set(plain(name).split()) and role_of(name) in pairs.MEASURES for name in names)
-    is_training = any("train" in set(plain(name).split()) or counts(Pair(name, 0.0)) for name in names)
+    has_best = any("best" in name_words(name) and role_of(name) in pairs.MEASURES for name in names)
+    is_training = any("train" in name_words(name) or counts(Pair(name, 0.0)) for name in names)
     return has_best and not is_training and any(role_of(name) in LOSSES for name in names)
 
 
@@ -272,7 +272,7 @@ _IN_DICTIONARY = re.compile(r"""\s{2,}["'](?=\w)""")
 
 def _as_bar(pair: Pair) -> Pair:
     """``Training: 12/100`` as progress, by the name of its bar; not ``Accuracy: 90/100``, ``Buffer: 3/9``."""
-    if not pair.of or counts(pair) or not _NO_BAR.isdisjoint(plain(pair.name).split()):
+    if not pair.of or counts(pair) or not _NO_BAR.isdisjoint(name_words(pair.name)):
         return pair
     is_metric = is_known(pair.name) and role_of(pair.name) not in LOSSES
     return pair if is_metric else pair._replace(name=PROGRESS)

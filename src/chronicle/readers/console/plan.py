@@ -19,7 +19,7 @@ from operator import itemgetter
 import numpy as np
 
 from chronicle.metrics.aliases import in_english
-from chronicle.metrics.names import LOSSES, are_sizes, is_bound, is_whole_reward, plain, role_of
+from chronicle.metrics.names import LOSSES, are_sizes, is_bound, is_whole_reward, name_words, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import gathered
 from chronicle.model import Role
@@ -150,7 +150,7 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     row_counter = _row_counter(training) if len(training) >= _FEWEST_LINES else ""
     is_log = _loss_recurs(training, mentions_training, bool(row_counter))
     judged = {name for record in training for name in record.shape if is_judged(name)}
-    of_items = is_log and all("final" in plain(name).split() for name in judged)  # a result each of trainings
+    of_items = is_log and all("final" in name_words(name) for name in judged)  # a result each of trainings
     of_items |= is_log and _are_of_models(training)
     return Plan(is_log, by_row=True, row_counter=row_counter, phases=phases, of_items=of_items)
 
