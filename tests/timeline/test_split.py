@@ -509,6 +509,18 @@ def test_a_counter_of_every_hundredth_episode_begins_again() -> None:
     assert names(stitch(whole)) == ["f#1", "f#2", "f#3", "f#4"]
 
 
+@pytest.mark.parametrize("logged", [("batch", "epoch"), ("batch",)])
+def test_a_counter_of_batches_begins_again_with_each_epoch(logged) -> None:
+    """Two trainings in one table, of 20 and of 30 epochs; their iterations count on over the epochs."""
+    steps = [*range(60), *range(90)]
+    columns = {
+        "batch": series("batch", steps, [float(k % 3) for k in steps]),
+        "epoch": series("epoch", steps, [float(k // 3) for k in steps]),
+    }
+    timeline = stitch(log("f", steps, **{name: columns[name] for name in logged}))
+    assert [len(a.series["loss"]) for a in timeline.attempts] == [60, 90]
+
+
 def test_a_score_of_few_evaluations_does_not_hide_a_launch() -> None:
     """The judged score is logged every fiftieth step, and a launch of 30 steps has none."""
     whole = one_file(range(500), range(30), range(500))

@@ -142,8 +142,9 @@ def counter_restarts(attempt: Attempt, ticks: Series) -> list[int]:
             continue
         begins = np.flatnonzero(values[1:] <= values[:-1]) + 1
         again = (values[begins] == values[0]).all() and np.isin(down, begins).all()
-        # A counter of batches, logged every 50th, also starts again at 50, but with each epoch.
-        again &= values[0] in (0, 1) or len(begins) == len(down)
+        # A counter of batches starts again with each epoch, and one that is logged every 50th at 50.
+        of_process = values[0] in (0, 1) and not _with_epochs(attempt, ticks, begins, down)
+        again &= of_process or len(begins) == len(down)
         whole = np.isfinite(values).all() and (values == np.floor(values)).all()
         if again and whole and len(values) > _SHORT_SAMPLES * len(begins):
             return begins.tolist()
@@ -238,15 +239,22 @@ def _clock_restarts(attempt: Attempt, ticks: Series, elapsed: Floats, cuts: Sequ
     begin = elapsed[0] + _SHORT_SAMPLES * median(np.abs(np.diff(elapsed)))
     restarts = (elapsed[down] <= begin) & (elapsed[down - 1] > begin)
     back = np.setdiff1d(down, cuts)
+    of_epochs = _with_epochs(attempt, ticks, down, cuts)
+    return back.tolist() if restarts.all() and not of_epochs and len(back) <= _most_cuts(ticks.steps) else []
+
+
+def _with_epochs(attempt: Attempt, ticks: Series, begins: Index, cuts: Sequence[int] | Index) -> bool:
+    """Whether what starts again at these rows of the clock does so with each epoch, the ``cuts`` apart."""
+    if attempt.axis == "epoch":
+        return False
+    back = np.setdiff1d(begins, cuts)
     epoch = next((s for s in attempt.by_role(Role.EPOCH) if np.array_equal(s.steps, ticks.steps)), None)
     if epoch is not None:
-        of_epochs = bool((np.floor(epoch.values[back]) != np.floor(epoch.values[back - 1])).any())
-    else:  # without a logged epoch: seconds that start again at equal distances, at the ends sooner
-        lengths = np.diff([0, *down, len(ticks)])
-        whole = lengths[1:-1] if len(lengths) > 3 else lengths[:-1]
-        of_epochs = bool(np.ptp(whole) <= 1 and max(lengths[0], lengths[-1]) <= whole[0] + 1)
-    of_epochs = of_epochs and attempt.axis != "epoch"
-    return back.tolist() if restarts.all() and not of_epochs and len(back) <= _most_cuts(ticks.steps) else []
+        return bool((np.floor(epoch.values[back]) != np.floor(epoch.values[back - 1])).any())
+    # without a logged epoch: what starts again at equal distances, at the ends sooner
+    lengths = np.diff([0, *begins, len(ticks)])
+    whole = lengths[1:-1] if len(lengths) > 3 else lengths[:-1]
+    return bool(np.ptp(whole) <= 1 and max(lengths[0], lengths[-1]) <= whole[0] + 1)
 
 
 def _are_disorder(series: Series, down: Index) -> list[bool]:
