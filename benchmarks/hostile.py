@@ -42,7 +42,7 @@ from tests.readers.tracker_writers import (
 from tests.readers.writers import event, event_log, frame, simple, summary
 
 from chronicle.readers import read_all
-from chronicle.readers.side_files import SIDE_FILES
+from chronicle.readers.facts import SIDE_FILES
 
 LONGEST_S = 20  # that reading a damaged copy of some kilobytes may take
 LINE_BYTES = 100_000

@@ -12,7 +12,7 @@ from benchmarks import hostile, torture
 from tests.depth import few
 from tests.readers.gold import examples
 
-from chronicle.readers.side_files import SIDE_FILES
+from chronicle.readers.facts import SIDE_FILES
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from chronicle.classify.patterns import PATTERNS
 from chronicle.cli import cli
 from chronicle.cli.commands import CONTEXT
 from chronicle.metrics.aliases import ALIASES
-from chronicle.readers.side_files import SIDE_FILES
+from chronicle.readers.facts import SIDE_FILES
 from chronicle.workspace.config import Redact, RunConfig, WorkspaceConfig, accepted
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import examples
 
-from chronicle.readers.hyperparameters import from_yaml
+from chronicle.readers.facts import from_yaml
 
 LIGHTNING = """
 # written by save_hyperparameters

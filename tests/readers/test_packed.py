@@ -20,7 +20,7 @@ from tests.readers.writers import csv_log
 from chronicle.errors import LogError, UnknownFormat
 from chronicle.model import Attempt
 from chronicle.readers import read, read_all, runs_below, text
-from chronicle.readers.text import unpacked
+from chronicle.readers.packed import unpacked
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,

@@ -16,7 +16,7 @@ from chronicle.build.produce import runs
 from chronicle.build.sources import expand
 from chronicle.model import Attempt
 from chronicle.readers import read, read_all, runs_below
-from chronicle.readers.side_files import SIDE_FILES, is_side_file, side_facts
+from chronicle.readers.facts import SIDE_FILES, is_side_file, side_facts
 
 LOGS = Path(__file__).parent / "logs"
 POINTS = {"loss": [(step, 3.0 - step / 10) for step in range(12)]}

@@ -27,8 +27,8 @@ from chronicle.metrics.values import clipped, grouped, instant, moment, natural,
 from chronicle.metrics.values import expand as hosts_of
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import Reading, local, read_all, runs_below, runs_of_store, what_to_do
+from chronicle.readers.facts import is_side_file
 from chronicle.readers.find import AGAIN, RunSource, claims, folder_claims, holds_log, is_log, scan
-from chronicle.readers.side_files import is_side_file
 from chronicle.timeline import goes_on
 from chronicle.timeline.courses import course, wall_clock
 from chronicle.timeline.joins import AROUND_S, MACHINE_LOG

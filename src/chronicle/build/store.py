@@ -22,7 +22,7 @@ from typing import Any
 import orjson
 
 from chronicle.build.site import MARKER, code_sha256, missing_pages, stamp_of, stamps, write_bytes
-from chronicle.readers.side_files import side_files
+from chronicle.readers.facts import side_files
 from chronicle.workspace.folders import RunFolder, Workspace
 from chronicle.workspace.locks import Say, locked
 from chronicle.workspace.notes import BESIDE, NOTES

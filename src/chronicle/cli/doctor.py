@@ -29,7 +29,8 @@ from chronicle.readers.console.chunks import chunks, sample, split
 from chronicle.readers.console.log import Log, Rows, text_of, watched
 from chronicle.readers.console.pairs import pairs
 from chronicle.readers.find import claims, files_below
-from chronicle.readers.text import Head, encoding_of, unpacked
+from chronicle.readers.packed import unpacked
+from chronicle.readers.text import Head, encoding_of
 
 _OF_TRAINING = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
 _OF_TRAINING |= {Role.PART_LOSS, Role.OBJECTIVE, Role.GRAD_NORM, Role.LEARNING_RATE}

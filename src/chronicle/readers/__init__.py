@@ -29,9 +29,10 @@ from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import find
 from chronicle.readers.arrange import arrange
 from chronicle.readers.catalogue import READERS, Reader, all_readers, having, hook, plugins
+from chronicle.readers.facts import side_facts
 from chronicle.readers.find import RunSource, is_log, runs_of_store, scan
-from chronicle.readers.side_files import side_facts
-from chronicle.readers.text import clean, error_named_back, named_back, respelled, unpacked, version_of
+from chronicle.readers.packed import error_named_back, named_back, respelled, unpacked
+from chronicle.readers.text import clean, version_of
 
 if TYPE_CHECKING:
     from chronicle.workspace.config import Confines

@@ -19,8 +19,8 @@ from chronicle.metrics.names import role_of
 from chronicle.metrics.values import grouped, natural
 from chronicle.model import Attempt, Fault, Place, Role, Series, Steps
 from chronicle.readers.columns import LENGTH, REWARD
+from chronicle.readers.facts import BY_TIME, SideFacts, home_of
 from chronicle.readers.find import WRITERS, home_of_scalars
-from chronicle.readers.side_files import BY_TIME, SideFacts, home_of
 from chronicle.readers.step_axis import MANY
 
 # The name of an event file: Unix seconds, then host and process.

@@ -40,8 +40,9 @@ from chronicle.readers import json_documents, runs_in_table
 from chronicle.readers.columns import columns_of
 from chronicle.readers.csv_tables import names_of
 from chronicle.readers.json_documents import MIN_CELLS, fewest_cells, rows_of_columns
+from chronicle.readers.packed import unpack
 from chronicle.readers.step_axis import Column, column_key, counted_by, counts_steps
-from chronicle.readers.text import Head, clean, unpack
+from chronicle.readers.text import Head, clean
 from chronicle.readers.trackers.offline import is_trackio
 
 if TYPE_CHECKING:

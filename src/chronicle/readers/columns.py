@@ -20,7 +20,6 @@ from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers import step_axis
-from chronicle.readers.hyperparameters import as_float
 from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counts_steps
 from chronicle.readers.text import clean
 
@@ -73,6 +72,14 @@ def numbers(
     """The cells whose text is a number; the last of equal names stays."""
     read = ((name.strip(), as_number(text)) for name, text in cells)
     return {name: value for name, value in read if value is not None}
+
+
+def as_float(value: float | int) -> float:
+    """The number; a whole number too large for a float is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
 
 
 def text_of(text: str) -> float | str:

@@ -28,7 +28,7 @@ from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers import runs_in_table
 from chronicle.readers.columns import LENGTH, REWARD, attempt_of, columns_of, is_blank, iso_seconds, number
 from chronicle.readers.csv_cells import Table, beginning, cells_of, delimiter_of, header_names, spelling_of
-from chronicle.readers.hyperparameters import named_facts
+from chronicle.readers.facts import named_facts
 from chronicle.readers.json_lines import MOVING, Row, flat
 from chronicle.readers.runs_in_table import attempts_of, loss_of, may_change_settings, runs_of
 from chronicle.readers.step_axis import Column, column_key, counts_steps

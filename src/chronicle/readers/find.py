@@ -20,8 +20,9 @@ from chronicle.metrics.names import names_a_loss
 from chronicle.metrics.values import grouped, natural
 from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook, is_of_logs
 from chronicle.readers.console.chunks import may_be_log
-from chronicle.readers.side_files import BY_TIME, is_side_file
-from chronicle.readers.text import Head, OnDemand, begins_archive, plain_name, unpacked, version_of
+from chronicle.readers.facts import BY_TIME, is_side_file
+from chronicle.readers.packed import begins_archive, plain_name, unpacked
+from chronicle.readers.text import Head, OnDemand, version_of
 
 # Files in the folder of a run that are no logs, though a reader might take them for one.
 NOT_LOGS = frozenset(

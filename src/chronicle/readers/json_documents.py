@@ -36,7 +36,7 @@ from chronicle.metrics.names import A_LOSS, name_words, names_a_loss, plain, rol
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import json_lines
 from chronicle.readers.columns import WRAPPED, attempt_of, columns_of, number
-from chronicle.readers.hyperparameters import MAX_ENTRIES, config_facts, leaves, named_facts
+from chronicle.readers.facts import MAX_ENTRIES, config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, flat, flat_rows, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, names_an_evaluation, runs_of
 from chronicle.readers.step_axis import counted_by, counts_steps, is_counter

@@ -23,7 +23,7 @@ from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Fault, Place, Role, Steps
 from chronicle.readers.columns import Builder, columns_of, text_of
-from chronicle.readers.hyperparameters import below_config, named_facts
+from chronicle.readers.facts import below_config, named_facts
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, may_change_settings, runs_of
 from chronicle.readers.step_axis import Column, counts_steps, is_counter

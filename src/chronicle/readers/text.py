@@ -1,28 +1,24 @@
 """What all readers share: the head by which a format is recognised, encodings, lines and blocks of text,
-faults up to a limit, packed logs, and a reader as a row, whose module is only imported when it is needed.
+faults up to a limit, and a reader as a row, whose module is only imported when it is needed.
 """
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import io
 import json
-import lzma
 import os
 import re
-import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from fnmatch import filter as matching
 from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TextIO
+from typing import Any, TextIO
 
-from chronicle.errors import LogError, MissingExtra
-from chronicle.model import Attempt, Fault, Place, relocated
+from chronicle.model import Attempt, Fault, Place
 
 HEAD_BYTES = 8192
 _MOST_ZEROS = 1 << 26  # bytes at the start of a file that are skipped
@@ -317,184 +313,3 @@ class OnDemand:
     def _module(self) -> Any:
         module = import_module(f"chronicle.readers.{self.module}")
         return getattr(module, "BY_NAME", {}).get(self.NAME, module)
-
-
-LIMIT = "CHRONICLE_UNPACK_LIMIT_GB"  # environment variable: the most that one archive may unpack to
-LIMIT_GB = 16.0
-MOST_TIMES = 250  # the most that an archive may unpack to, as a multiple of its size,
-FREE_BYTES = 1 << 26  # which is only checked above so many bytes
-PIECE = 1024  # bytes unpacked at a time, which become 128 MB at most in the formats here
-BEGIN_BYTES = 1 << 20  # enough of a log to recognise its format
-
-CUT, DAMAGED = "is cut", "is damaged"
-
-
-def _zstd() -> Any:
-    try:
-        import zstandard
-    except ImportError:
-        raise MissingExtra("reading a log packed by Zstandard", "zstd", "zstandard") from None
-    return zstandard.ZstdDecompressor().decompressobj()
-
-
-class _WrappedLines:
-    """Takes lines of text out of the JSON records in which Docker and collectors of logs keep them, as a
-    decompressor does; a line without a clock of its own gets that of its record."""
-
-    eof, unused_data, _rest = True, b"", b""
-
-    def decompress(self, piece: bytes) -> bytes:
-        *records, self._rest = (self._rest + piece).split(b"\n")
-        self.eof = not self._rest
-        return "".join(map(_unwrapped, filter(None, records))).encode("utf-8", "replace")
-
-
-def _unwrapped(record: bytes) -> str:
-    fields = json_or_none(record)
-    text = str(fields[key]).rstrip("\n") if (key := _text_key(fields)) else ""
-    time = next((str(fields[name]) for name in _TIMES if name in fields), "") if text else ""
-    own_clock = text.startswith("{") or _CLOCK.search(text)
-    return f"{time} {text}\n" if _CLOCK.search(time) and not own_clock else f"{text}\n"
-
-
-_TEXT_KEYS = ("log", "message", "msg", "line", "textPayload")
-_TIMES = ("time", "timestamp", "ts", "@timestamp")
-_ABOUT_RECORDS = {*_TIMES, "level", "severity", "lineno", "pid", "process", "thread", "ingestionTime"}
-_CLOCK = re.compile(r"\d\d:\d\d:\d\d")
-_FRACTION = re.compile(r"\s*[-+]?\d*\.\d+(?:[eE][-+]?\d+)?\s*")
-
-
-def _text_key(fields: Any) -> str | None:
-    """The key of the line of text that is all a JSON record holds; None if a measurement stands beside it."""
-    if not isinstance(fields, dict) or _measures(fields):
-        return None
-    return next((name for name in _TEXT_KEYS if isinstance(fields.get(name), str)), None)
-
-
-def _measures(value: Any) -> bool:
-    """Whether a JSON value is or holds a number that is not about the record itself."""
-    if isinstance(value, dict):
-        value = [v for name, v in value.items() if name not in _ABOUT_RECORDS]
-    if isinstance(value, list):
-        return any(map(_measures, value))
-    return type(value) in (int, float) or bool(_FRACTION.fullmatch(str(value)))
-
-
-# First bytes, suffix, and a decompressor of one member of an archive.
-_PACKINGS: tuple[tuple[bytes, str, Callable[[], Any]], ...] = (
-    (b"\x1f\x8b\x08", ".gz", lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)),
-    (b"BZh", ".bz2", bz2.BZ2Decompressor),
-    (b"\xfd7zXZ\0", ".xz", lambda: lzma.LZMADecompressor(memlimit=1 << 28)),
-    (b"\x28\xb5\x2f\xfd", ".zst", _zstd),
-)
-_SUFFIXES = {suffix for _, suffix, _ in _PACKINGS}
-
-
-class Unpacked(NamedTuple):
-    """A file with the content of an archive, and the state of the archive: CUT, DAMAGED or "" for whole."""
-
-    path: Path
-    state: str
-
-
-def plain_name(path: Path) -> str:
-    """The name without the suffix of an archive: `run.csv` of `run.csv.gz`."""
-    return path.stem if path.suffix.lower() in _SUFFIXES else path.name
-
-
-def begins_archive(start: bytes) -> bool:
-    """Whether these are the first bytes of an archive."""
-    return _decompressor(start) is not None
-
-
-def _decompressor(start: bytes) -> Callable[[], Any] | None:
-    records = [r for r in start.split(b"\n")[:-1] if r.strip()] if start.startswith(b"{") else []
-    if len(records) > 1 and all(_text_key(json_or_none(record)) for record in records):
-        return _WrappedLines
-    return next((make for magic, _, make in _PACKINGS if start.startswith(magic)), None)
-
-
-@contextmanager
-def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
-    """The content of an archive in a temporary file with its plain name; any other file as it is. With
-    ``begin_only`` about BEGIN_BYTES of it. Raises LogError if it unpacks to more than it may, or needs a
-    package that is not installed, and OSError."""
-    make = _decompressor(Head.of(path).start)
-    if make is None:
-        yield Unpacked(path, "")
-        return
-    from chronicle.workspace.locks import scratch  # imports much that few logs need
-
-    with scratch() as folder:
-        plain = folder / (plain_name(path) or "log")
-        with path.open("rb") as source, plain.open("wb") as out:
-            try:
-                state = unpack(source, out, make, path, BEGIN_BYTES if begin_only else 0)
-            except MissingExtra as err:
-                raise LogError(str(path), str(err)) from None
-        yield Unpacked(plain, state)
-
-
-def unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path, enough: int) -> str:
-    """Writes the content up to its damage, or ``enough`` bytes (0: all); its state. Raises as `unpacked`."""
-    machine, n_made, most = make(), 0, most_unpacked(path)
-    while piece := source.read(PIECE):
-        while piece:
-            if machine.eof:  # another archive may follow, or padding
-                if not piece.strip(b"\0"):
-                    break
-                machine = make()
-            try:
-                content = machine.decompress(piece)
-            except Exception:  # each library raises its own
-                return DAMAGED
-            out.write(content)
-            n_made += len(content)
-            piece = machine.unused_data if machine.eof else b""
-        if n_made > most:
-            raise too_large(path)
-        if enough and n_made > enough:
-            return ""
-    return "" if machine.eof else CUT
-
-
-def most_unpacked(path: Path) -> float:
-    """The bytes to which an archive may unpack."""
-    if setting := os.environ.get(LIMIT):
-        return float(setting) * 1e9
-    return min(LIMIT_GB * 1e9, max(FREE_BYTES, MOST_TIMES * path.stat().st_size))
-
-
-def too_large(path: Path) -> LogError:
-    """The error about an archive that unpacks to more than it may."""
-    what = f"unpacks from {_size(path.stat().st_size)} to more than {_size(most_unpacked(path))}"
-    remedy = f"set {LIMIT} to the number of GB that it may take, or unpack it yourself"
-    return LogError(str(path), f"{what}. Remedy: if you trust it, {remedy}")
-
-
-def _size(n_bytes: float) -> str:
-    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.3g} MB"
-
-
-def respelled(attempt: Attempt, spell: Callable[[str], str], **changes: Any) -> Attempt:
-    """The attempt with its paths rewritten by ``spell``, and with other ``changes``."""
-    faults = tuple(relocated(fault, spell) for fault in attempt.faults)
-    return replace(attempt, sources=tuple(map(spell, attempt.sources)), faults=faults, **changes)
-
-
-def named_back(attempt: Attempt, file: Unpacked, path: Path) -> Attempt:
-    """What was read from ``file``, under the name of the archive at ``path`` and with its state."""
-    name = path.name + attempt.name.removeprefix(file.path.name)
-    truncated = attempt.truncated or bool(file.state)
-    if file.state == DAMAGED:
-        damage = Fault(Place(str(path)), "the archive is damaged; it was read up to the damage")
-        attempt = replace(attempt, faults=(*attempt.faults, damage))
-    own, archive = str(file.path), str(path)
-    return respelled(attempt, lambda at: at.replace(own, archive), name=name, truncated=truncated)
-
-
-def error_named_back(err: LogError, file: Unpacked, path: Path) -> LogError:
-    """A problem with ``file``, as one with the archive at ``path``."""
-    where = err.where.replace(str(file.path), str(path))
-    archive = f"the archive {file.state}, and what is left " if file.state else ""
-    return type(err)(where, archive + err.problem.replace(str(file.path), str(path)))

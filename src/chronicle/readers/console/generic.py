@@ -26,7 +26,7 @@ from chronicle.readers.console.log import Column, Line, Log
 from chronicle.readers.console.pairs import IMPROVED, PROGRESS, is_judged, is_known, is_result
 from chronicle.readers.console.plan import plan_of, shapes_of
 from chronicle.readers.console.text_tables import settings
-from chronicle.readers.hyperparameters import Scalar, config_facts
+from chronicle.readers.facts import Scalar, config_facts
 from chronicle.readers.step_axis import at_changes, once_an_epoch
 from chronicle.readers.text import Head, json_or_none
 

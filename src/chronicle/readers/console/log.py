@@ -25,7 +25,7 @@ from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.console import chunks, machine
 from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, split, time_in, words_start
 from chronicle.readers.console.text_tables import listed_settings
-from chronicle.readers.hyperparameters import config_facts, scalar
+from chronicle.readers.facts import config_facts, scalar
 from chronicle.readers.read_on import opened
 from chronicle.readers.text import Head, clean, json_or_none
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from chronicle.metrics.values import gathered
 from chronicle.readers.columns import number
 from chronicle.readers.console.pairs import Pair, counts, is_result, pairs
-from chronicle.readers.hyperparameters import Scalar, scalar
+from chronicle.readers.facts import Scalar, scalar
 from chronicle.readers.step_axis import step_rank
 
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a progress bar behind the last cell of a row

@@ -29,7 +29,7 @@ from chronicle.model import Attempt, Floats, Role, Series, Steps
 from chronicle.readers.events import tfrecord
 from chronicle.readers.events.scalars import MAX_TEXT, Points, Text, decode
 from chronicle.readers.events.tfrecord import Frames, Gap, frames, is_event_log, last_of, messages
-from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
+from chronicle.readers.facts import MAX_ENTRIES, Scalar, config_facts
 from chronicle.readers.read_on import Mark, Source
 from chronicle.readers.text import Faults, Head, json_or_none
 

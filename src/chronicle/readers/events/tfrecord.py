@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.readers.text import begins_archive, clean
+from chronicle.readers.packed import begins_archive
+from chronicle.readers.text import clean
 
 U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]

@@ -26,7 +26,7 @@ import numpy as np
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place, Role, Series, Steps
 from chronicle.readers.columns import attempt_of, number
-from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.facts import config_facts
 from chronicle.readers.step_axis import Column, axis_by_name, counted_by
 from chronicle.readers.text import Head
 from chronicle.workspace.locks import scratch

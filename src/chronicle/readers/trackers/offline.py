@@ -26,11 +26,12 @@ from chronicle.errors import BadLog
 from chronicle.metrics.values import distinct_names, gathered, moment
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import trackers
-from chronicle.readers.columns import columns_of
+from chronicle.readers.columns import as_float, columns_of
 from chronicle.readers.events.tfrecord import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
-from chronicle.readers.hyperparameters import as_float, config_facts
+from chronicle.readers.facts import config_facts
 from chronicle.readers.json_lines import Row, flat, whole_document
-from chronicle.readers.text import Faults, Head, clean, json_or_none, most_unpacked, too_large
+from chronicle.readers.packed import most_unpacked, too_large
+from chronicle.readers.text import Faults, Head, clean, json_or_none
 from chronicle.readers.trackers import PointLog, Store, only_file, opened, tables_of, typed
 from chronicle.readers.trackers.wandb import faults_of_records, seconds_of
 

@@ -26,10 +26,10 @@ import numpy as np
 from chronicle.errors import BadLog
 from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.columns import number
+from chronicle.readers.columns import as_float, number
 from chronicle.readers.console.machine import Faults
 from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, last_of, messages, signed, texts
-from chronicle.readers.hyperparameters import as_float, config_facts, leaves
+from chronicle.readers.facts import config_facts, leaves
 from chronicle.readers.step_axis import Column
 from chronicle.readers.text import Head, clean, json_or_none
 from chronicle.readers.trackers import attempt_of_calls, only_file, read_launch
