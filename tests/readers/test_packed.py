@@ -19,7 +19,7 @@ from tests.readers.writers import csv_log
 
 from chronicle.errors import LogError, UnknownFormat
 from chronicle.model import Attempt
-from chronicle.readers import read, read_all, runs_below, text
+from chronicle.readers import packed, read, read_all, runs_below
 from chronicle.readers.packed import unpacked
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
@@ -151,7 +151,7 @@ def test_an_archive_of_a_version_to_come_is_no_log_of_today(tmp_path: Path) -> N
 def test_an_archive_of_a_tracker_is_bounded_in_the_same_way(
     member: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text, "FREE_BYTES", 1 << 20)
+    monkeypatch.setattr(packed, "FREE_BYTES", 1 << 20)
     file = tmp_path / "bomb.zip"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in ("experiment.json", "messages.json"):
@@ -168,7 +168,7 @@ def test_an_archive_of_a_tracker_is_bounded_in_the_same_way(
 def test_the_ratio_is_bounded_too_but_where_a_limit_is_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text, "FREE_BYTES", 1 << 20)
+    monkeypatch.setattr(packed, "FREE_BYTES", 1 << 20)
     file = tmp_path / "bomb.csv.gz"
     file.write_bytes(gzip.compress(b"step,loss\n" + b"1,2.0\n" * 300_000))
     with pytest.raises(LogError) as caught:

@@ -57,7 +57,7 @@ READERS = cast(
         OnDemand("csv_tables", "csv", (".csv", ".tsv"), hooks=_TABLES, folder_has=_DVCLIVE),
         OnDemand("csv_tables", "markdown", FALLBACK=-1),
         OnDemand("json_lines", "jsonl", (".jsonl", ".ndjson", ".json"), hooks=("runs",), opens=_JSON),
-        OnDemand("json_documents", "trainer_state.json", (".json",), opens=b"{"),
+        OnDemand("json_lines", "trainer_state.json", (".json",), opens=b"{"),
         OnDemand("json_documents", "json", hooks=("runs",), opens=_JSON),
         OnDemand("trackers.offline", "megatron-golden", (), -1, ("run_key",), opens=b"{"),
         OnDemand("trackers.wandb", "wandb", (".wandb",), 0, _LAUNCH, ("*.wandb",), starts=b":W&B"),

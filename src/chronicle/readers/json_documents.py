@@ -13,34 +13,31 @@
 A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or epochs
 beside a decimal number, or that hold numbers alone, a loss and no id; or 3 that count anything beside a loss
 or a score; or columns of at least 4 numbers (3 if a loss stands beside its held-out loss), one of which is a
-loss or a score, or which are what a phase measured. One is known by its key: ``trainer_state.json`` of
-Hugging Face.
+loss or a score, or which are what a phase measured.
 """
 
 from __future__ import annotations
 
 import ast
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
 from operator import itemgetter
 from pathlib import Path
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any
 
-from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.names import A_LOSS, name_words, names_a_loss, plain, role_of
-from chronicle.model import Attempt, Fault, Place, Role
+from chronicle.model import Attempt, Fault, Role
 from chronicle.readers import json_lines
-from chronicle.readers.columns import WRAPPED, attempt_of, columns_of, number
-from chronicle.readers.facts import MAX_ENTRIES, config_facts, leaves, named_facts
-from chronicle.readers.json_lines import MOVING, Row, flat, flat_rows, parsed, whole_document, whole_entries
+from chronicle.readers.columns import WRAPPED, columns_of, number
+from chronicle.readers.facts import MAX_ENTRIES, leaves, named_facts
+from chronicle.readers.json_lines import MOVING, Row, flat, flat_rows, parsed, whole_document
 from chronicle.readers.runs_in_table import attempts_of, loss_of, names_an_evaluation, runs_of
 from chronicle.readers.step_axis import counted_by, counts_steps, is_counter
-from chronicle.readers.text import Head, clean, json_or_none
+from chronicle.readers.text import Head, clean
 
 MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
@@ -81,7 +78,7 @@ def identify(head: Head) -> bool:
     rows = start.startswith("[") and (inner in ("{", "[") or bool(_name_of_list(head.path)))
     if not (rows or start.startswith("{")) or head.size > MAX_BYTES:
         return False
-    if any(known(head) for known in (json_lines.identify, is_state)):
+    if json_lines.identify(head) or json_lines.is_state(head):
         return False
     try:
         return holds_training(_document(head)[0], head.path)
@@ -448,49 +445,3 @@ def _prefixed(table: Table) -> Iterator[Row]:
     names = dict.fromkeys(name for row in table.rows for name in row)
     whole = {n: n if _counted(n) else f"{table.path}/{n}".lstrip("/") for n in names}
     return ({whole[name]: cell for name, cell in row.items()} for row in table.rows)
-
-
-# --- the state of Hugging Face's Trainer ---
-# Keys of the state that hold arguments of the training.
-CONFIG = ("max_steps", "num_train_epochs", "train_batch_size", "logging_steps", "eval_steps", "save_steps")
-
-_FILTERED = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
-_HISTORY = '"log_history"'
-
-
-def is_state(head: Head) -> bool:
-    """A JSON object whose head names a log_history."""
-    start = "\n".join(head.lines).lstrip()
-    return start.startswith("{") and _HISTORY in start
-
-
-def read_state(path: Path) -> list[Attempt]:
-    """One attempt. The last entry (train_runtime, ...) sums the training up: it is a fact. A loss of 0.0 at a
-    norm that is not finite was NaN before the Trainer replaced it, which a fault says. Raises BadLog."""
-    with Head.of(path).opened() as file:
-        text = file.read()
-    state = json_or_none(text)
-    truncated = state is None
-    if truncated:  # then only the whole entries of the log
-        state = {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}
-    state = state if isinstance(state, dict) else {}
-    history, trial, rows = state.pop("log_history", None), state.get("trial_params"), list[Row]()
-    scalars: dict[str, Any] = {k: value for k, value in state.items() if isinstance(value, str | int | float)}
-    config: dict[str, Any] = {key: scalars.pop(key) for key in CONFIG if key in scalars}
-    facts = scalars | config_facts(config | (trial if isinstance(trial, dict) else {}))
-    for entry in history if isinstance(history, list) else []:
-        row = dict(flat(entry)) if isinstance(entry, dict) else {}
-        if "train_runtime" in row:
-            facts |= {"summary": row, "ended": "finished"}
-        elif row:
-            facts.pop("ended", None)  # a training that went on after its end
-            rows.append(row)
-    if not rows:
-        raise BadLog(str(path), "has an empty log_history. Remedy: check logging_steps of the Trainer")
-    norms = [row.get("grad_norm") for row in rows if row.get("loss") == 0.0]
-    filtered = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
-    faults = [Fault(Place(str(path)), _FILTERED, filtered)] if filtered else []
-    return [attempt_of(path, len(rows), columns_of(rows), facts=facts, faults=faults, truncated=truncated)]
-
-
-BY_NAME = {"trainer_state.json": SimpleNamespace(identify=is_state, read=read_state)}

@@ -1,5 +1,7 @@
 """JSON lines: one object a logged step, or a list of several, flattened with "/". Lines without a number are
 facts. Numbers in strings (fairseq) are numbers, null is not measured. All readers of JSON share what is here.
+
+``trainer_state.json`` of Hugging Face holds such objects in the list of one key, ``log_history``.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, compress, islice, repeat
 from pathlib import Path
-from types import NoneType
+from types import NoneType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,8 @@ from chronicle.metrics.names import LOSSES, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Fault, Place, Role, Steps
-from chronicle.readers.columns import Builder, columns_of, text_of
-from chronicle.readers.facts import below_config, named_facts
+from chronicle.readers.columns import Builder, attempt_of, columns_of, text_of
+from chronicle.readers.facts import below_config, config_facts, named_facts
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, may_change_settings, runs_of
 from chronicle.readers.step_axis import Column, counts_steps, is_counter
@@ -347,3 +349,49 @@ def whole_document(
     except (ValueError, RecursionError) as err:
         raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
     return value, (Fault(Place(str(path)), "something follows the document; left out"),) if more else ()
+
+
+# --- the state of Hugging Face's Trainer ---
+# Keys of the state that hold arguments of the training.
+CONFIG = ("max_steps", "num_train_epochs", "train_batch_size", "logging_steps", "eval_steps", "save_steps")
+
+_FILTERED = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
+_HISTORY = '"log_history"'
+
+
+def is_state(head: Head) -> bool:
+    """A JSON object whose head names a log_history."""
+    start = "\n".join(head.lines).lstrip()
+    return start.startswith("{") and _HISTORY in start
+
+
+def read_state(path: Path) -> list[Attempt]:
+    """One attempt. The last entry (train_runtime, ...) sums the training up: it is a fact. A loss of 0.0 at a
+    norm that is not finite was NaN before the Trainer replaced it, which a fault says. Raises BadLog."""
+    with Head.of(path).opened() as file:
+        text = file.read()
+    state = json_or_none(text)
+    truncated = state is None
+    if truncated:  # then only the whole entries of the log
+        state = {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}
+    state = state if isinstance(state, dict) else {}
+    history, trial, rows = state.pop("log_history", None), state.get("trial_params"), list[Row]()
+    scalars: dict[str, Any] = {k: value for k, value in state.items() if isinstance(value, str | int | float)}
+    config: dict[str, Any] = {key: scalars.pop(key) for key in CONFIG if key in scalars}
+    facts = scalars | config_facts(config | (trial if isinstance(trial, dict) else {}))
+    for entry in history if isinstance(history, list) else []:
+        row = dict(flat(entry)) if isinstance(entry, dict) else {}
+        if "train_runtime" in row:
+            facts |= {"summary": row, "ended": "finished"}
+        elif row:
+            facts.pop("ended", None)  # a training that went on after its end
+            rows.append(row)
+    if not rows:
+        raise BadLog(str(path), "has an empty log_history. Remedy: check logging_steps of the Trainer")
+    norms = [row.get("grad_norm") for row in rows if row.get("loss") == 0.0]
+    filtered = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
+    faults = [Fault(Place(str(path)), _FILTERED, filtered)] if filtered else []
+    return [attempt_of(path, len(rows), columns_of(rows), facts=facts, faults=faults, truncated=truncated)]
+
+
+BY_NAME = {"trainer_state.json": SimpleNamespace(identify=is_state, read=read_state)}
