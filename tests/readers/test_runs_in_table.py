@@ -190,6 +190,11 @@ OF_IMAGES += [f"{WORDS[k % 4]}{k},{(100, 500, 300, 200)[k // 3 % 4]},0.{k * 7 % 
 PREDICTED = ["batch,loss,Predicted Class,Ground Truth"]
 PREDICTED += [f"{k % 3},0.{k * 7 % 10}1,[1],[{k % 2}]" for k in range(30)]
 FOLLOWED = ["epoch,loss,prediction,target", *(f"{k},{3 - k / 9},{1 - 1 / (k + 2):.4f},1" for k in range(12))]
+SIMULATED = ["timestep,reward,load"]
+SIMULATED += [f"2021-03-0{1 + k // 24} {k % 24:02}:00:00,{k % 5 - 2.5},0.{k}" for k in range(48)]
+LOGGED = [SIMULATED[0], *(row.replace(":00:", f":{k * 7 % 10}0:") for k, row in enumerate(SIMULATED[1:]))]
+CROSSED = ["quad,points,rate,error"]
+CROSSED += [f"{n},{d},{r},{1 / (n + d * r):.4f}" for n in (2, 4, 8) for d in (1, 2) for r in (1, 3, 5)]
 NO_COURSE = "configurations or items ({}), no steps"
 
 
@@ -220,6 +225,9 @@ NO_COURSE = "configurations or items ({}), no steps"
         (IN_FOLDS, "epoch", None, Role.LOSS),
         (OF_SWEEP, "item", NO_COURSE.format("name"), Role.OTHER),
         (OF_IMAGES, "item", NO_COURSE.format("image id"), Role.OTHER),
+        (SIMULATED, "item", NO_COURSE.format("timestep"), Role.OTHER),
+        (LOGGED, "row", None, Role.OBJECTIVE),
+        (CROSSED, "item", NO_COURSE.format("quad, points, rate"), Role.OTHER),
         (PREDICTED, "item", NO_COURSE.format("Predicted Class, Ground Truth"), Role.OTHER),
         (FOLLOWED, "epoch", None, Role.LOSS),
     ],
@@ -248,6 +256,9 @@ NO_COURSE = "configurations or items ({}), no steps"
         "courses of folds",
         "runs of a sweep",
         "results at equal epochs",
+        "moments of a simulation",
+        "times of a training",
+        "a full grid",
         "predictions",
         "prediction of each epoch",
     ],
@@ -264,6 +275,30 @@ def test_rows_that_are_configurations_or_items_are_no_course(
     assert (attempt.axis, attempt.facts.get("rows")) == (axis, rows)
     assert role in {series.role for series in attempt.series.values()}
     assert (axis == "item") is all(series.role is Role.OTHER for series in attempt.series.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "counted", "axis"),
+    [
+        ("eval_results.csv", "episode", "item"),
+        ("run7-evaluation.csv", "Episode", "item"),
+        ("training_rewards.csv", "episode", "step"),
+        ("eval_results.csv", "step", "step"),
+        ("eval_results.csv", "timesteps,episode", "step"),
+    ],
+)
+def test_each_episode_of_an_evaluation_is_an_item(name: str, counted: str, axis: str, tmp_path: Path) -> None:
+    rows = (f"{','.join([str(k)] * (1 + counted.count(',')))},{20 - k % 7}.5" for k in range(1, 60))
+    (tmp_path / name).write_text("\n".join([f"{counted},reward", *rows]) + "\n")
+    (attempt,) = read(tmp_path / name)
+    assert attempt.axis == axis
+
+
+def test_evaluations_after_every_tenth_episode_are_a_course(tmp_path: Path) -> None:
+    rows = "".join(f"{10 * k},{k % 7}.5\n" for k in range(1, 60))
+    (tmp_path / "eval_rewards.csv").write_text("episode,reward\n" + rows)
+    (attempt,) = read(tmp_path / "eval_rewards.csv")
+    assert attempt.axis == "step"
 
 
 def test_of_results_nothing_is_judged_unless_somebody_says_what(tmp_path: Path) -> None:

@@ -26,7 +26,14 @@ from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import LOSSES, are_sizes, name_words, names_a_loss, plain, role_of, says_nothing
 from chronicle.metrics.values import distinct_names
 from chronicle.model import Attempt, Role, Steps
-from chronicle.readers.columns import attempt_of, columns_of
+from chronicle.readers.columns import (
+    attempt_of,
+    columns_of,
+    crossed_settings,
+    evaluated_episodes,
+    moments,
+    predictions,
+)
 from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter, names_one_of
 from chronicle.readers.text import clean
 
@@ -65,9 +72,6 @@ _ITEM = re.compile(
     r"name|(?!(?:batch|step|epoch|episode|iter|iteration|round|gpu|rank|worker|process|env|device)\b)\w+ id"
     r"|(?:trial|config|configuration|(?:cv )?fold|member|repeat)(?: (?:no|number|index))?|(?:random )?seed"
 )
-# What a model says of an item, and what is so.
-_PREDICTED = re.compile(r"(?:y )?pred(?:s|icted|ictions?)?(?: (?:class|label|value)s?)?")
-_TRUE = re.compile(r"(?:(?:y )?true|actual|ground truth)(?: (?:class|label|value)s?)?|labels?|targets?")
 
 Columns = Mapping[str, Column]
 
@@ -89,7 +93,7 @@ def attempts_of(
         own = {"run": run, **(facts or {})} if run else facts
         try:
             read = partial(attempt_of, path, n_rows, by_phase(of_run), name=name, facts=own, **known)
-            attempts.append(_course_or_items(read, of_run, n_rows))
+            attempts.append(_course_or_items(path, read, of_run, n_rows))
         except BadLog as problem:
             problems.append(problem)
     if not attempts:
@@ -97,11 +101,11 @@ def attempts_of(
     return attempts
 
 
-def _course_or_items(read: Callable[..., Attempt], columns: Columns, n_rows: int) -> Attempt:
+def _course_or_items(path: Path, read: Callable[..., Attempt], columns: Columns, n_rows: int) -> Attempt:
     """The attempt of a table, on the axis "item" where its rows are results of configurations or of items.
     Where steps without an order, or all the same, seem to count the rows, only numbers of items say so."""
     names = [_OF_RUNS] if _OF_RUNS in columns else predictions(columns) or grid_columns(columns, n_rows)
-    attempt = read()
+    names, attempt = names or evaluated_episodes(path, columns), read()
     steps = max(attempt.series.values(), key=len).steps
     n_moves, n_down = (np.count_nonzero(way(steps[1:], steps[:-1])) for way in (np.not_equal, np.less))
     if not names and attempt.axis == "row":
@@ -171,18 +175,8 @@ def item_columns(columns: Columns, n_rows: int) -> list[str]:
         return names
     whole = {n: c.values for n, c in columns.items() if not c.is_text and len(c.values) == n_rows}
     is_ranking = n_rows >= _RANKED and any(_ranks(name, values) for name, values in whole.items())
-    return [name for name, values in whole.items() if is_ranking and _is_grid(values)]
-
-
-def predictions(columns: Columns) -> list[str]:
-    """The columns of predictions and of the truth beside them, of which each row is that of an item; [] if
-    one of them lacks, if no metric is beside them, or if a counter goes through the table: what is predicted
-    then is that of a step."""
-    sides = [[n for n in columns if side.fullmatch(plain(n))] for side in (_PREDICTED, _TRUE)]
-    is_measured = any(role_of(name) is not Role.OTHER for name in columns)
-    counted = (c.values for n, c in columns.items() if is_counter(n) and not c.is_text)
-    is_course = any((steps[1:] >= steps[:-1]).all() for steps in counted)
-    return [*sides[0], *sides[1]] if all(sides) and is_measured and not is_course else []
+    ranked = [name for name, values in whole.items() if is_ranking and _is_grid(values)]
+    return ranked or crossed_settings(whole) or moments(columns)
 
 
 def _ranks(name: str, values: NDArray[Any]) -> bool:
