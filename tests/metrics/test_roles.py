@@ -957,6 +957,15 @@ def test_a_loss_that_is_nothing_throughout_does_not_stand_for_the_whole() -> Non
     both = roles(unused | log("again/train_cross_entropy", "first/train_cross_entropy"))
     assert [name for name, role in both.items() if role == "loss"] == ["again/train_cross_entropy"]
     assert "loss" in roles(unused).values()
+    assert "loss" in roles(log("again/align_loss", values=(0.0, 0.0, 0.0)) | log("lr")).values()
+
+
+def test_a_loss_that_is_nothing_throughout_leaves_the_others_what_they_are_alone() -> None:
+    """A term that is switched on later, beside parts of a loss: it alone has a word that no part has."""
+    parts = log("recon loss", "style loss", "cycle loss")
+    both = roles(parts | log("taught loss", values=(0.0, 0.0, 0.0)))
+    assert both == {**roles(parts), "taught loss": "part-loss"}
+    assert roles(parts | log("taught loss"))["taught loss"] == "loss"
 
 
 @pytest.mark.parametrize("name", ["daily_return", "annualized_return", "monthly returns"])

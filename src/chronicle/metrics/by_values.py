@@ -14,7 +14,7 @@ from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import FEWEST_ROWS, any_numbers, are_counts, is_retold, parts_of, shares
 from chronicle.metrics.names import LOSSES, loss_words, name_words, names_a_loss, plain, role_of
 from chronicle.metrics.values import grouped
-from chronicle.model import Role, Series
+from chronicle.model import Floats, Role, Series
 
 Log = Mapping[str, Series]  # by name
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
@@ -24,6 +24,7 @@ _NEGATED = {Role.SCORE: Role.LOSS, Role.VALIDATION_SCORE: Role.VALIDATION_LOSS}
 _TOTALS = ("total", "sum")
 _PHASES = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
 _OF_PHASES = _PHASES[0] | _PHASES[1]
+_CLOCKS = ("time", "seconds", "time s", "time sec")  # of a step, or since the start
 
 
 class ByValues(NamedTuple):
@@ -143,6 +144,17 @@ def _bare_total(total: Series, others: Sequence[str], why: str) -> dict[str, ByV
         return {total.metric: ByValues(Role.LOSS, why)} if why else {}
     why = f"is called a total beside {', '.join(others[:_MOST_NAMED])}"
     return {total.metric: ByValues(Role.LOSS, why)} | dict.fromkeys(others, ByValues(Role.PART_LOSS, why))
+
+
+def is_clock(name: str, values: Floats) -> bool:
+    """Whether seconds are those since the start and no durations: since that of the log if they only grow, or
+    of each epoch if most rows grow and a quarter at most begin again, at half of the row before or less."""
+    values = values[np.isfinite(values)]
+    moves = np.diff(values)
+    if len(falls := np.flatnonzero(moves < 0)):
+        begins_again = len(falls) <= len(values) / 4 and (values[falls + 1] <= values[falls] / 2).all()
+        return bool(begins_again and np.count_nonzero(moves > 0) >= len(values) / 2)
+    return plain(name) in _CLOCKS and len(values) > 2 and bool(values[-1] > values[0])
 
 
 @lru_cache(maxsize=16)

@@ -7,17 +7,17 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import any_numbers, median
-from chronicle.metrics.by_values import Log, roles_by_values
+from chronicle.metrics.by_values import Log, is_clock, roles_by_values
 from chronicle.metrics.names import LOSSES, loss_words, name_words, plain, role_of
 from chronicle.metrics.values import gathered
-from chronicle.model import Floats, Role, Series
+from chronicle.model import Role, Series
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
 MIN_POINTS = 8  # fewer points than this are no series to judge
@@ -28,7 +28,6 @@ _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total
 _COURSE_STEPS = 16  # the fewest of a course
 _NO_MEAN, _ROUNDED = 0.05, 0.01  # share of rows in which a whole is no mean; of its value, for rounding
 _NEAR_LOSS, _ALONG = 0.2, 0.8  # relative difference, and correlation, of a loss that is measured twice
-_CLOCKS = ("time", "seconds", "time s", "time sec")  # of a step, or since the start
 _EVALUATED = re.compile(aliases.EVALUATED)
 _L_OF = re.compile(r"l (?!\d)")
 _NUMBERED_SET = re.compile(r"\bvalidation_(\d{1,3})[-/](\w+)$")
@@ -66,14 +65,10 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
     given = by_reader | {n: r for n, r in given.items() if by_reader.get(n, Role.OBJECTIVE) is Role.OBJECTIVE}
     for pattern, role in reversed(overrides):
         given |= {name: Role(role) for name in series if _matches(pattern, name)}
-    roles = dict(by_names(tuple(series), tuple(given.items())))
-    # What is told once, as the result at the end, does not say what the others are.
-    again = tuple(name for name in series if len(series[name]) > 1)
-    if len(again) < len(series) and any(len(series[name]) >= MIN_POINTS for name in again):
-        roles |= by_names(again, tuple(given.items()))
+    roles = _by_all_names(series, tuple(given.items()))
     for name in _named(roles, Role.STEP_TIME, *LOSSES):
         values = series[name].values
-        is_clock = roles[name] is Role.STEP_TIME and _is_clock(name, values)
+        since_start = roles[name] is Role.STEP_TIME and is_clock(name, values)
         rises = len(values) > 0 and values[-1] >= values[0]
         # `l` may be the length of an episode, `eval_l` games that were lost, `train` stand before the number
         # of an agent, and a `total` be a number of rows
@@ -82,7 +77,7 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
         is_number = is_alone or own.split()[-1:] == ["l"]
         is_number |= rises and names.is_total(own)
         is_signed = own in ("error", "err") and (values < 0).any()  # of what is steered
-        if is_clock or is_signed or (is_number and not (values % 1).any()):
+        if since_start or is_signed or (is_number and not (values % 1).any()):
             roles[name] = Role.OTHER
     roles |= dict.fromkeys(_no_data_sets(series, roles), Role.PART_LOSS)
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
@@ -102,15 +97,16 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
     return assigned
 
 
-def _is_clock(name: str, values: Floats) -> bool:
-    """Whether seconds are those since the start and no durations: since that of the log if they only grow, or
-    of each epoch if most rows grow and a quarter at most begin again, at half of the row before or less."""
-    values = values[np.isfinite(values)]
-    moves = np.diff(values)
-    if len(falls := np.flatnonzero(moves < 0)):
-        begins_again = len(falls) <= len(values) / 4 and (values[falls + 1] <= values[falls] / 2).all()
-        return bool(begins_again and np.count_nonzero(moves > 0) >= len(values) / 2)
-    return plain(name) in _CLOCKS and len(values) > 2 and bool(values[-1] > values[0])
+def _by_all_names(series: Log, given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
+    """What the names of a log tell together. What is told once, as the result at the end, does not say what
+    the others are, and no more does a part of a loss that is off."""
+    roles = dict(by_names(tuple(series), given))
+    off = {name for name in _named(roles, Role.LOSS) if loss_words(name) and not series[name].values.any()}
+    again = tuple(name for name in series if len(series[name]) > 1 and name not in off)
+    if off or (len(again) < len(series) and any(len(series[name]) >= MIN_POINTS for name in again)):
+        roles |= (theirs := by_names(again, given))
+        roles |= dict.fromkeys(off if Role.LOSS in theirs.values() else (), Role.PART_LOSS)
+    return roles
 
 
 @lru_cache(maxsize=16)  # the many files of a run log the same names
@@ -333,11 +329,7 @@ def _parts_left(series: Log, roles: Roles) -> list[str]:
     enough = 0.9 * max((len(series[name]) for name in losses), default=0)
     longest = [name for name in losses if len(series[name]) >= enough]
     wholes = _wholes(longest)
-
-    def order(name: str) -> tuple[bool, bool, Any]:  # what is nothing throughout is no sum of parts
-        return not series[name].values.any(), name not in wholes, names.part_rank(name)
-
-    first = min(longest, key=order, default="")
+    first = min(longest, key=lambda name: (name not in wholes, names.part_rank(name)), default="")
     return [name for name in losses if name != first]
 
 
