@@ -273,6 +273,11 @@ def test_a_mean_of_nothing_yet_is_no_loss_that_went_nan(lost: tuple[int, int], f
     assert "nan-inf" in classify({"loss": np.r_[math.inf, loss], "lr": np.ones(201)}).patterns
 
 
+@pytest.mark.parametrize(("loss", "found"), [([math.nan] * 3, True), ([2.0, math.nan], True), ([2.0], False)])
+def test_a_loss_of_few_points_that_ends_in_nan(loss: list[float], found: bool) -> None:
+    assert ("nan-inf" in classify({"loss": loss, "accuracy": [0.3] * len(loss)}).patterns) is found
+
+
 def test_a_row_in_which_every_metric_is_nan_was_never_written() -> None:
     loss, norm = Curve(1).loss.copy(), np.ones(2000)
     loss[::3] = norm[::3] = math.nan

@@ -25,7 +25,7 @@ level-shift
     Source: MLE "repeat data" curves, where the step up is the end of a replay; Marin data shifts.
 
 nan-inf
-    Sees: NaN or Inf in the loss, a reward or an agent's evaluations, or exact zeros in their place.
+    Sees: NaN or Inf in the loss, however short the log, a reward or an agent's evaluations, or zeros instead.
     Rule: any value that is not finite, in a row in which another metric is; or eight exact zeros or more in a
     loss that is otherwise far from zero, farther than its values are from each other, or whose gradient norm
     is lost meanwhile (`_hidden_nan`), and that are not scattered over the whole log (`_is_scattered`). It is
@@ -240,7 +240,7 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for series in filter(None, (attempt.loss, *attempt.dataset_losses)):
         yield from typed_findings(view, series)
     # a series that is not judged may rise, but not end in NaN
-    unjudged = () if attempt.objective is None else (Role.OBJECTIVE, Role.LOSS, Role.PART_LOSS)
+    unjudged = (Role.OBJECTIVE, Role.LOSS, Role.PART_LOSS) if attempt.loss is None else ()
     # an agent's evaluations are of episodes; the score of a model may be that of no sample (0 / 0)
     evaluated = () if attempt.first(Role.OBJECTIVE) is None else (Role.VALIDATION_SCORE,)
     lost = attempt.loss is not None and any(f.end_step is None for f in typed_findings(view, attempt.loss))
