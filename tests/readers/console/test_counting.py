@@ -41,6 +41,23 @@ def test_the_counter_of_an_evaluation_places_no_training(tmp_path: Path) -> None
     assert points(attempt, "test/episode")[-1] == (9, 180.0)
 
 
+@pytest.mark.parametrize(("every", "steps"), [(1, [*range(0, 500, 50)] * 2), (50, [*range(40, 490, 50)])])
+def test_an_evaluation_tells_the_step_under_another_name(
+    every: int, steps: list[int], tmp_path: Path
+) -> None:
+    """Before the loss of that step, in each of two trainings; a line that counts evaluations does not."""
+    evaluation, training = (
+        "Step {step:4} | Train Loss: 1.{n:03} | Val Loss: 2.{n:03}\n",
+        "iter {n}: loss 3.{n:03}\n",
+    )
+    text = ""
+    for n in (*range(0, 500, 10), *range(0, 500, 10)):
+        text += evaluation.format(step=n // every, n=n) if n % 50 == 0 else ""
+        text += training.format(n=n)
+    (attempt,) = attempts(tmp_path, text)
+    assert attempt.series["Val Loss"].steps[: len(steps)].tolist() == steps
+
+
 def test_the_mean_of_an_epoch_under_the_name_of_its_batches_is_another_metric(tmp_path: Path) -> None:
     text = ""
     for epoch in range(4):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -41,8 +41,9 @@ class Plan:
     batch in it. ``outer`` names what counts the restarts of the counter in the same lines, as epochs do.
     ``stages``: counters of another stage of the training. ``beside``: those that stand beside what is judged,
     so that a heading (`Step 2: Training`) need not count. ``moving``: the names of lines that come again with
-    other counts, as no setting does. If no name counts, rows are counted (``by_row``), or ``row_counter``
-    names what only grows (LABEL: a number in front); ``of_items``: rows are of trials."""
+    other counts, as no setting does. ``alike``: counters that tell the count of another one, by their keys.
+    If no name counts, rows are counted (``by_row``), or ``row_counter`` names what only grows (LABEL: the
+    number in front); ``of_items``: rows are of trials."""
 
     is_log: bool = False
     counters: frozenset[str] = frozenset()
@@ -55,6 +56,7 @@ class Plan:
     stages: frozenset[str] = frozenset()
     beside: frozenset[str] = frozenset()
     moving: frozenset[tuple[str, ...]] = frozenset()
+    alike: Mapping[str, tuple[int, str]] = field(default_factory=dict)
 
 
 class Epochs:
@@ -207,6 +209,8 @@ class Course:
             self._ends.add(epoch.of)
         known = False
         for rank, pair in record.counters:
+            rank, name = plan.alike.get(key_of(pair), (rank, pair.name))
+            pair = pair._replace(name=name)
             # In the next launch, a bar may have another end.
             is_same_bar = self.last is None and record.shape == self._shape
             self._bar = key_of(pair) if is_same_bar else self._bar

@@ -136,7 +136,7 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     counted = gathered((tuple(record.shape), pair.value) for record in records for _, pair in record.counters)
     moving = frozenset(shape for shape, values in counted.items() if len({*values}) >= _FEWEST_STEPS)
     plan = Plan(True, keys, phases=phases, outer=outer, twofold=twofold, stages=of_stages, beside=beside)
-    plan = replace(plan, moving=moving)
+    plan = replace(plan, moving=moving, alike=_alike(records, [*counters]))
     without_bars = replace(plan, counters=frozenset(key for key in keys if f"{PROGRESS}/" not in key))
     for tried in (plan, without_bars) if without_bars.counters != keys else (plan,):
         if _have_growing_steps(records, Course(tried), mentions_training):
@@ -239,6 +239,24 @@ def _n_changes(occurrences: Iterable[Pair]) -> int:
 def _n_values(occurrences: Iterable[Pair]) -> int:
     """How many different values a counter has: the answers of a batch, 0 to 3 each time, are few."""
     return len({pair.value for pair in occurrences})
+
+
+def _alike(records: Sequence[Record], counters: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """Counters of other lines that tell the count of the best one, with its rank and name: what they say lies
+    between two of its counts, or begins with the next one anew (`Step 250 | …` above `iter 250: …`)."""
+    best, before = (0, ""), -math.inf
+    between, waiting = dict[str, list[bool]](), list[Pair]()
+    for record in records:
+        own = {key_of(pair): (rank, pair) for rank, pair in record.counters if pair.name != PROGRESS}
+        if (counted := own.get(next(iter(counters), ""))) is None:
+            waiting += (pair for key, (_, pair) in own.items() if key not in counters)
+            continue
+        best, count = (counted[0], counted[1].name), counted[1].value
+        for pair in waiting:
+            between.setdefault(key_of(pair), []).append(pair.value == count or before <= pair.value <= count)
+        before, waiting = count, []
+    enough = (key for key, fits in between.items() if len(fits) >= _FEWEST_STEPS and all(fits))
+    return dict.fromkeys(enough, best)
 
 
 def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
