@@ -109,6 +109,7 @@ def test_of_two_tables_that_alternate_a_header_may_be_lost(tmp_path: Path) -> No
     for n in range(1, 13):
         text += header * (n < 3) + f"{n}/12  9.1G  {3 - n / 8}  640\n" + other * (n < 3 or n % 2)
         text += f"all  107  {n / 16}  0.5\n"
+    text += "9s  107  0.7  0.5\n8d  107  0.7  0.5\n"  # a class each: cards
     (attempt,) = attempts(tmp_path, text)
     assert points(attempt, "box_loss") == [(n, 3 - n / 8) for n in range(1, 13)]
     assert points(attempt, "mAP50") == [(n, n / 16) for n in range(1, 13)]

@@ -203,8 +203,9 @@ def names_counter(name: str) -> bool:
 
 
 def pair_of(name: str, cell: str) -> Pair | None:
-    """A cell under a name; None where it is no number."""
-    match = _CELL.fullmatch(cell)
+    """A cell under a name; None where it is no number, and of a count where it has the unit of a time: the
+    nine of spades (`9s`) is a class of cards."""
+    match = _CELL.fullmatch(cell) if not (cell.endswith("s") and names_counter(name)) else None
     value = number(match[1].replace(",", "")) if match else None
     return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
 
