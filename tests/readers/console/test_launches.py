@@ -31,6 +31,16 @@ def log(folder: Path, text: str) -> Path:
     return folder / "train.log"
 
 
+@pytest.mark.parametrize(("head", "n"), [("Train for 40 steps on cpu\n", 2), ("Train on 40 batches\n", 1)])
+def test_counts_towards_the_steps_of_a_training_are_no_epochs(head: str, n: int, tmp_path: Path) -> None:
+    """Where a line says how many steps a training has, the next one begins where they are counted anew."""
+    losses = "".join(f"step {n}/40, loss: {2 / n:.4f}\n" for n in range(1, 41))
+    attempts = read(log(tmp_path, 2 * (head + losses)))
+    spans = {1: {"train.log": (80, 1, 80)}, 2: {f"train.log#{n}": (40, 1, 40) for n in (1, 2)}}
+    assert steps(attempts, "loss") == spans[n]
+    assert not stitch(attempts).joins
+
+
 @pytest.mark.parametrize("clock", ["", "2025-01-02 10:00:0{},500 - INFO - "])
 def test_the_arguments_told_again_begin_another_launch(clock: str, tmp_path: Path) -> None:
     """Also where the steps only go on, which nothing else in the log shows."""

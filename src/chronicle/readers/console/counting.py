@@ -42,6 +42,7 @@ class Plan:
     ``stages``: counters of another stage of the training. ``beside``: those that stand beside what is judged,
     so that a heading (`Step 2: Training`) need not count. ``moving``: the names of lines that come again with
     other counts, as no setting does. ``alike``: counters that tell the count of another one, by their keys.
+    ``ends``: how many steps a training has, as a line says, so that no count towards them is of an epoch.
     If no name counts, rows are counted (``by_row``), or ``row_counter`` names what only grows (LABEL: the
     number in front); ``of_items``: rows are of trials."""
 
@@ -57,6 +58,7 @@ class Plan:
     beside: frozenset[str] = frozenset()
     moving: frozenset[tuple[str, ...]] = frozenset()
     alike: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    ends: frozenset[int] = frozenset()
 
 
 class Epochs:
@@ -309,7 +311,8 @@ class Course:
         """The epoch of a count; if none is ever named, whole passes over the batches are counted."""
         before = self._count
         counts_passes = self._counts_passes or not (has_epoch or self._epoch)
-        if counts_passes and before.of and pair.of == before.of and pair.name == before.name:
+        is_same = (pair.name, pair.of) == (before.name, before.of)
+        if counts_passes and is_same and pair.of not in {0, *self._plan.ends}:
             self._counts_passes = True
             self._epoch += pair.value < before.value and before.value >= _WHOLE_PASS * before.of
         return self._epoch

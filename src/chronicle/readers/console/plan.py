@@ -56,6 +56,8 @@ _RECORDS_A_STAGE = 8  # on average, at least
 _MOST_SHAPES = 500  # of lines that are looked at, the most frequent first
 # The result of a trial of a search: "Trial 5 finished with value: 0.2 and parameters: {"
 _RESULT = re.compile(r"(?i)[^\w\n]{0,8}trial\b.{0,200}\bparam(?:eter)?s\b.{0,8}\{")
+# "Starting training for 45000 steps"
+_STEPS_OF_ALL = re.compile(r"(?i)\btrain(?:ing)?\b[^\n]{0,40}?\bfor (\d{1,18}) (?:step|iteration|update)s\b")
 _OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other programs print, too
 # What a log of a training mentions, and hardly any log of another program that counts and measures.
 _OF_TRAININGS = re.compile(
@@ -81,7 +83,7 @@ def plan_of(head: Head) -> Plan:
     for window in _windows(lines):
         plan = _plan_of(window, mentions_training, shapes_of(head))
         if plan.is_log and not plan.by_row:
-            return plan
+            return replace(plan, ends=frozenset(int(end) for end in _STEPS_OF_ALL.findall(texts[1])))
         plans.append((plan.is_log, len(window), plan))
     # A configuration that is printed again may look like rows of losses: more lines say more.
     return max(plans, key=itemgetter(0, 1))[2]
