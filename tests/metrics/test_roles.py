@@ -383,6 +383,9 @@ t_loss: loss, v_loss: validation-loss, acc: score
 v_loss: loss, lr: learning-rate
 loss: loss, v_loss: part-loss
 train: loss, valid: validation-loss, total: other
+train_total: loss, val_total: validation-loss, val_nll: validation-loss, val_physics: other
+total: loss, val_total: validation-loss, val_nll: validation-loss
+train_total: other, val_nll: validation-loss
 Train: loss, Val: validation-loss, MAE: other
 timer: step-time, Loss: loss
 Train: loss, Test: validation-loss

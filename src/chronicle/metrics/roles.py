@@ -150,6 +150,7 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     roles = dict(roles)
     losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
     others, free = _named(roles, Role.OTHER, but=given), _named(roles, Role.LOSS, but=given)
+    totals = {name: role_of(f"{name} loss") for name in filter(names.is_total, others)}
     unknown = [n for n in free if not names.is_error(n) and loss_words(n) - aliases.COMPONENTS]
     known, has_total = _named(roles, Role.DATASET_LOSS), len(unknown) < len(losses)
     corpora = [name for name in unknown if not names.is_extreme(name)]
@@ -172,16 +173,15 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
         if not {*_JUDGED} & set(roles.values()):
             roles |= dict.fromkeys(filter(names.is_cost, others), Role.LOSS)
         # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside no unknown name, is their loss.
-        totals = [*filter(names.is_total, others)]
         of_parts = [n for n in others if n not in totals and names.own_words(n) <= aliases.COMPONENTS]
         parts = [name for name in of_parts if name_words(name) <= aliases.COMPONENTS]
         kinds = [{*map(plain, parts)} & kind for kind in aliases.OF_AUTOENCODERS]
         if totals and (of_parts or len(totals) == len(others)):
-            roles |= dict.fromkeys(of_parts, Role.PART_LOSS) | {n: role_of(f"{n} loss") for n in totals}
+            roles |= dict.fromkeys(of_parts, Role.PART_LOSS) | totals
         elif all(kinds) or len(kinds[1]) == len(parts) or (kinds[0] - {"rec"} and len(parts) > 1):
             # a divergence alone is that from a teacher, and `rec` without one may be a recall
             roles |= dict.fromkeys(parts, Role.LOSS)
-    return roles
+    return roles | totals if len({*totals.values()}) > 1 else roles  # `train_total` beside `val_total`
 
 
 def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
