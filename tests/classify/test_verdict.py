@@ -292,7 +292,19 @@ def test_a_slow_spike_of_a_loss_that_is_learned_worries_nobody(floor: float, ver
     assert "spike-slow-recovery" in judged.patterns and judged.verdict == verdict
 
 
-@pytest.mark.parametrize(("floor", "verdict"), [(3e-8, "good"), (3e-5, "bad")])
+@pytest.mark.parametrize(("floor", "verdict"), [(0.2, "worrying"), (2.0, "bad")])
+@pytest.mark.parametrize(("n", "seed"), [(100, 0), (200, 1)])
+def test_a_climb_at_the_end_of_what_was_learned_is_not_bad(
+    n: int, seed: int, floor: float, verdict: str
+) -> None:
+    """It goes on rising to the end of the log, and stays below a twentieth of its first value, or not."""
+    t, noise = np.arange(n), np.random.default_rng(seed).standard_normal(n)
+    climb = np.exp(0.5 * np.maximum(t / n - 0.6, 0) / 0.4 + 0.03 * noise)
+    judged = classify({"epoch": t, "train_loss": (floor + 10 * np.exp(-t / 4)) * climb})
+    assert (judged.verdict, judged.patterns) == (verdict, ("divergence-no-spike",))
+
+
+@pytest.mark.parametrize(("floor", "verdict"), [(3e-8, "good"), (3e-5, "worrying")])
 def test_a_rise_below_what_32_bits_can_tell_of_the_first_value_is_nothing(floor: float, verdict: str) -> None:
     """What was learned to the last digit: the loss is four times its lowest value, and next to nothing."""
     k, noise = np.arange(240.0), np.random.default_rng(0).standard_normal(240)

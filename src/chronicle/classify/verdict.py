@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -20,8 +19,8 @@ from chronicle.classify.rules.objectives import FAILED, HACKING
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.aliases import A_WIN, OF_PPO, OF_SELF_PLAY, OF_WEIGHTS
-from chronicle.metrics.names import LOSSES, is_of_opponent, loss_words, name_words, plain
+from chronicle.metrics.aliases import OF_PPO, OF_WEIGHTS
+from chronicle.metrics.names import LOSSES, is_of_opponent, is_of_self_play, loss_words, name_words
 from chronicle.metrics.roles import MIN_POINTS, SCORES
 from chronicle.metrics.values import count, plainly, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
@@ -194,13 +193,13 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     passes = finding.end_step is not None and evidence.get("absent_share", 1.0) <= PASSING_NAN_SHARE
     if finding.pattern == loss_shapes.NAN and passes:
         return Verdict.WORRYING  # NaN weights would stay NaN, so these steps were skipped
+    trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
     if finding.pattern == loss_shapes.NOT_FULLY:
-        trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
         return Verdict.BAD if too_high and not trifle else Verdict.WORRYING
-    if finding.pattern == NO_SPIKE:
+    if finding.pattern in (NO_SPIKE, loss_shapes.AFTER):
         held_out = any(s.role is Role.VALIDATION_LOSS for s in view.losses if s.metric == finding.metric)
         small = float(evidence.get("lost_share", 1.0)) <= limits.lost or (held_out and left < limits.twice)
-        small |= float(evidence.get("risen_log", np.inf)) <= evidence.get("noise_log", 0.0)
+        small |= trifle or float(evidence.get("risen_log", np.inf)) <= evidence.get("noise_log", 0.0)
         # a policy makes its own data: a better one may have a higher loss
         is_policy = any(a.first(Role.POLICY_ENTROPY) is not None for a in view.attempts)
         of_policy = is_policy and any(finding.metric == loss.metric for loss in view.losses)
@@ -217,7 +216,8 @@ def explanation(view: View, finding: Finding) -> str:
         return "the run went on learning"
     if part_alone(view, finding):
         return "the loss that decides the verdict did not rise with it"
-    if finding.pattern in (NO_SPIKE, HACKING) and of_games_against_itself(attempts, finding.metric):
+    logged = {name for attempt in attempts for name in attempt.series}
+    if finding.pattern in (NO_SPIKE, HACKING) and is_of_self_play(finding.metric or "", logged):
         return "the opponents it plays against get better too"
     rates = (a.learning_rate for a in attempts if finding.pattern == NO_SPIKE and a.learning_rate is not None)
     if any(has_idle_rate(rate, finding.start_step, limits.lr_low) for rate in rates):
@@ -238,12 +238,6 @@ def explanation(view: View, finding: Finding) -> str:
     passes = finding.pattern in (FAST, SLOW) and finding.end_step is not None
     again = passes and schedule.at_restart(view, finding, np.inf)
     return "the schedule of the learning rate started again there" if again else ""
-
-
-def of_games_against_itself(attempts: Sequence[AttemptView], metric: str | None) -> bool:
-    """Whether a metric is an Elo, or the share of games won where a pool, a league or an Elo is logged."""
-    words = {word for attempt in attempts for name in attempt.series for word in name_words(name)}
-    return bool(re.search(A_WIN, plain(metric or "")) and words & OF_SELF_PLAY)
 
 
 def plays(attempt: AttemptView) -> bool:

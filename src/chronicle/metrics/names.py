@@ -200,6 +200,12 @@ def is_of_opponent(metric: str) -> bool:
     return part_rank(metric) == 2
 
 
+def is_of_self_play(metric: str, logged: Collection[str]) -> bool:
+    """Whether a metric is an Elo, or the share of games won where a pool, a league or an Elo is logged."""
+    is_win = _compiled(aliases.A_WIN).search(plain(metric)) is not None
+    return is_win and any(aliases.OF_SELF_PLAY & name_words(name) for name in logged)
+
+
 def is_extreme(metric: str) -> bool:
     """Whether a metric is the best or the worst of several values, which also changes with their spread."""
     return bool({"max", "min", "best", "worst", "highest", "lowest"} & name_words(metric))

@@ -330,6 +330,7 @@ def _divergence(shape: Shape) -> Finding | None:
         side("left at the end", e.residual, "log units", shape.lost, (f">= {lost}", f"< {lost}")),
         side("rise", rise, "samples", rise <= most, spike),
         side("ends in NaN or Inf", float(e.into_nan), "", e.into_nan, ("yes", "no")),
+        *noted(end_share=shape.end_share),
     ]
     ramp, jump = "the rise had been a ramp", "it had begun with a jump and come down from its peak"
     after = shape.is_spike and shape.dips
