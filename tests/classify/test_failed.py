@@ -81,6 +81,14 @@ def test_what_falls_below_guessing_step_by_step_while_a_score_rises_does_not_gue
     assert "failed-run" in shown_by(loss=3 * chance(10), accuracy=guessed)
 
 
+@pytest.mark.parametrize(("dice", "failed"), [(0.88, False), (0.2, True)])
+def test_what_is_right_in_most_cases_does_not_guess(dice: float, failed: bool) -> None:
+    """Ten epochs of fine-tuning, whose loss is near the logarithm of eight by chance."""
+    wander = np.array([4, 1, -2, 2, -3, 0, 3, -1, -4, 1]) / 100
+    scores = {"dice": dice + wander / 10, "accuracy": dice + 0.1 - wander / 10}
+    assert ("failed-run" in shown_by(loss=2.09 + wander, **scores)) is failed
+
+
 def test_a_loss_that_stays_is_no_failure_where_another_falls() -> None:
     assert "failed-run" in shown_by(loss=chance(40), val_loss=chance(40, 1))
     assert "failed-run" not in shown_by(loss=chance(40), val_loss=chance(40, 1) * np.linspace(1, 0.5, 40))

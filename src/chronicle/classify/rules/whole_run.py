@@ -4,10 +4,10 @@ failed-run (a loss that was never learned)
     Sees: a loss that stays where its first values were.
     Rule: no eighth of the log has a median 3 % below the first two values, no other loss and no score
     improves, no learning law explains the curve better than a constant, and batches differ by 3 % at most,
-    since who knows nothing loses as much on every batch (`_never_learned`); or, with a score, the loss is
-    that of guessing, and does not fall below it while a score rises; and no attempt twice as long learned
-    later (`cut_short`), nor does it go on from a checkpoint or a late epoch. What was learned and lost again
-    at one step counts as well (`forgot`).
+    since who knows nothing loses as much on every batch (`_never_learned`); or, with scores that are not all
+    at 0.75 or more, the loss is that of guessing, and does not fall below it while a score rises; and no
+    attempt twice as long learned later (`cut_short`), nor does it go on from a checkpoint or a late epoch.
+    What was learned and lost again at one step counts as well (`forgot`).
     Blind to: a run that learned a little and then stopped, which is a plateau.
     False alarm: fine-tuning in large batches that starts at its floor.
     Source: AlgoPerf logs of runs that never left the first level.
@@ -81,6 +81,7 @@ from chronicle.model import Finding, Floats, Role, Series
 PERFECT, NOISY = "near-perfect", "noisy-healthy"
 FEWEST_ATTEMPTS = 3  # of which most must end badly
 USUAL_CLASSES = (2, 3, 4, 5, 8, 10, 20, 50, 100, 200, 256, 1000, 32000, 50257, 50304)
+KNOWING_SCORE = 0.75  # which classes that differ in size may give to guessing, but at a lower loss
 OFF_GUESSING = 0.006  # share of the logarithm of the classes that label noise and weight decay may add
 STEADY_ERRORS = 2.0  # of the rank correlation with time: more for one in fifty that stand still
 CONSTANT_SCORE_POINTS = 5  # values of a score that are all the same, which tell that nothing is learned
@@ -110,7 +111,9 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     rated = ((s, bool((s.values == s.values[0]).all())) for s in attempt.by_role(*SCORES))
     scores = [s for s, same in rated if len(s) >= (CONSTANT_SCORE_POINTS if same else MIN_POINTS)]
     # scores that stay tell the loss of guessing from fewer points, and where batches differ
-    guesses = len(scores) > 0 and len(y) >= MIN_POINTS and is_guessing(y[2:])
+    # nobody who guesses among classes of one size is right in three of four cases
+    knows = all(direction(s) > 0 and KNOWING_SCORE <= median(finite(s).values) <= 1 for s in scores)
+    guesses = not knows and len(y) >= MIN_POINTS and is_guessing(y[2:])
     risen = (measure.rises_by(direction(s) * finite(s).values) >= STEADY_ERRORS for s in scores)
     guesses &= not (guesses and falls_below_guessing(y[2:]) and any(risen))
     is_whole = len(y) >= FEWEST_POINTS and not attempt.attempt.facts.get("resumed")
