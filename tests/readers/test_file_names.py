@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.logs import points
 
 from chronicle.errors import UnknownFormat
-from chronicle.model import Role
+from chronicle.model import Attempt, Role
 from chronicle.readers import read, runs_below
 from chronicle.readers.find import claims, is_log
 from chronicle.readers.runs_in_table import loss_of
@@ -251,6 +251,43 @@ def test_a_list_behind_a_name_in_each_row_is_the_course_of_a_loss(
     assert [attempt.facts["run"] for attempt in attempts] == runs
     *_, cut = read(written(tmp_path, "loss_log.txt", text[:-4]))
     assert (cut.series["loss_log"].values.tolist(), cut.truncated) == (curves[1][:-1], True)
+
+
+def values_of(attempt: Attempt) -> dict[str, list[float]]:
+    return {name: series.values.tolist() for name, series in attempt.series.items()}
+
+
+@pytest.mark.parametrize("form", ["{} = {}\n", "{}: {};\n", "{}:\n{}\n\n"])
+def test_lists_behind_the_names_of_metrics_are_columns(form: str, tmp_path: Path) -> None:
+    """As `print` leaves them, one of them of the numbers of PyTorch and wrapped."""
+    losses, scores = [2.5, 2.25, 1.75, 1.5, 1.25], [0.125, 0.25, 0.5, 0.625]
+    tensors = [f"tensor({loss}, grad_fn=<MeanBackward0>)" for loss in losses]
+    listed = {
+        "train_losses": f"[{', '.join(tensors[:3])},\n {', '.join(tensors[3:])}]",
+        "val acc": str(scores),
+    }
+    text = "".join(form.format(name, cells) for name, cells in listed.items())
+    (attempt,) = read(written(tmp_path, "output.txt", text))
+    assert values_of(attempt) == {"train_losses": losses, "val acc": scores}
+    assert (attempt.series["train_losses"].role, attempt.truncated) == (Role.LOSS, False)
+    (cut,) = read(written(tmp_path, "output.txt", text[: text.index("0.625") + 3]))
+    assert (values_of(cut), cut.truncated) == ({"train_losses": losses, "val acc": scores[:-1]}, True)
+    (first,) = read(written(tmp_path, "output.txt", text[: text.index("tensor(1.5") + 9]))
+    assert (values_of(first), first.truncated) == ({"train_losses": losses[:3]}, True)
+
+
+def test_each_list_below_its_name_is_a_column(tmp_path: Path) -> None:
+    text = "Train losses:\n[2.5, 2.25, 1.75]\nTest losses:\n[2.5, 2.0, 1.5]\n"
+    (attempt,) = read(written(tmp_path, "output.txt", text))
+    assert values_of(attempt) == {"Train losses": [2.5, 2.25, 1.75], "Test losses": [2.5, 2.0, 1.5]}
+
+
+@pytest.mark.parametrize("more", ["Done.\n", "betas = [[0.5, 0.25], [1, 2]]\n", "x" * 100])
+def test_lists_beside_other_words_are_no_columns(more: str, tmp_path: Path) -> None:
+    with pytest.raises(UnknownFormat):
+        read(written(tmp_path, "output.txt", "loss = [2.5, 2.25, 1.75, 1.5]\n" + more))
+    with pytest.raises(UnknownFormat):
+        read(written(tmp_path, "output.txt", "weights = [2.5, 2.25, 1.75, 1.5]\n"))
 
 
 def test_a_single_row_in_a_file_of_another_name_is_no_course(tmp_path: Path) -> None:

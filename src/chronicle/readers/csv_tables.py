@@ -26,7 +26,16 @@ from chronicle.metrics.names import name_words, names_a_loss, role_of
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers import runs_in_table
-from chronicle.readers.columns import LENGTH, REWARD, attempt_of, columns_of, is_blank, iso_seconds, number
+from chronicle.readers.columns import (
+    LENGTH,
+    REWARD,
+    WRAPPED,
+    attempt_of,
+    columns_of,
+    is_blank,
+    iso_seconds,
+    number,
+)
 from chronicle.readers.csv_cells import Table, beginning, cells_of, delimiter_of, header_names, spelling_of
 from chronicle.readers.facts import named_facts
 from chronicle.readers.json_lines import MOVING, Row, flat
@@ -58,7 +67,7 @@ def identify(head: Head) -> bool:
     is forgiven only where a name counts steps or the file is named after a loss."""
     if head.is_of_words:
         return False
-    if _holds_lists(head) or _holds_curves(head):
+    if _named_lists(head) or _holds_lists(head) or _holds_curves(head):
         return True
     header, *body = _begin(head) or [[]]
     numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
@@ -257,6 +266,7 @@ def _may_change_settings(head: Head, names: Sequence[str], rows: Sequence[Sequen
 # --- tables whose cells are lists ---
 _LONGEST_ROW, _AROUND = 1 << 20, ", \t\n"  # of a file of curves, in characters; around its numbers
 _LABEL = re.compile(r"([A-Za-z][\w .-]{0,40}?) ?[:=] ?(?=\[)")  # in front of a list: `LSTM: [0.7, 0.5]`
+_NAMED_LIST = re.compile(r"\s*([A-Za-z][\w ./-]{0,40}?)\s?[:=]\s{0,4}\[([^\[\]]*)(?:\][ \t]*[;,]?|\Z)")
 # A header, and the first row up to some numbers of its first list.
 _WITH_LISTS = re.compile(
     r"""([^\r\n\[]{1,1000})\r?\n([^\r\n"'\[\]]{0,1000})["']?\[\s?(?:[-+.\deEnaif]+,? +){2}"""
@@ -335,8 +345,29 @@ def _rows_of_curves(head: Head) -> tuple[list[Row], bool]:
     return rows, is_cut
 
 
+@lru_cache(maxsize=1)
+def _named_lists(head: Head) -> tuple[list[Row], bool] | None:
+    """The same of a text that is nothing else but lists of numbers behind names (`val_loss = [0.7, 0.5]`), as
+    they were printed, one of them at least a loss, a score or a reward; None for any other text."""
+    opening = head.start.decode(encoding_of(head.start), "replace") if b"[" in head.start else ""
+    if head.size > MOST_BYTES or not _NAMED_LIST.match(opening):
+        return None
+    with head.opened() as file:
+        text = WRAPPED.sub(r"\1", file.read())
+    if is_cut := text.rfind("[") > text.rfind("]"):
+        text = text[: text.rfind(",")]  # behind which a number may be cut
+    lists = {name: _list_in(f"[{cells}]") for name, cells in _NAMED_LIST.findall(text)}
+    alone = not _NAMED_LIST.sub("", text).strip() and min(map(len, lists.values())) >= FEWEST_ROWS
+    if not alone or not any(role_of(name) in MOVING for name in lists):
+        return None
+    columns = ([(name, value) for value in values] for name, values in lists.items())
+    return [dict(filter(None, cells)) for cells in zip_longest(*columns)], is_cut
+
+
 def _listed(head: Head) -> tuple[list[Row], bool] | None:
     """What a table of lists or of curves holds; None for any other."""
+    if named := _named_lists(head):
+        return named
     if _holds_lists(head):
         return _rows_of_lists(head)
     return _rows_of_curves(head) if _holds_curves(head) else None
