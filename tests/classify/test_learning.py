@@ -131,6 +131,16 @@ def beside_evaluations(metric: str, role: Role, steps: np.ndarray, values: np.nd
     return set(classify(stitch([replace(attempt, series={**attempt.series, metric: held_out})])).patterns)
 
 
+@pytest.mark.parametrize(("grows", "overfits"), [(0.45, True), (0.0, False)])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_rise_in_order_is_enough_in_heavy_noise_too(seed: int, grows: float, overfits: bool) -> None:
+    """Forty epochs of which one differs from the next by a third, as of a segmentation of few images."""
+    t, noise = np.arange(40), np.random.default_rng(seed).standard_normal(40)
+    held_out = (0.5 + 0.5 * np.exp(-t / 2)) * np.exp(grows * np.maximum(t - 6, 0) / 17 + 0.3 * noise)
+    judged = classify({"epoch": t, "loss": np.exp(-t / 15), "val_loss": held_out})
+    assert ("overfitting" in judged.patterns) is overfits
+
+
 def test_the_batches_of_a_single_evaluation_are_no_course() -> None:
     rising = np.linspace(1.2, 1.5, 32) + 0.01 * np.sin(np.arange(32))
     assert "overfitting" not in beside_evaluations(

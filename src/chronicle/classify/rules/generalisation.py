@@ -2,11 +2,11 @@
 
 overfitting
     Sees: a validation loss that turns upwards while the training loss goes on falling.
-    Rule: the validation loss ends 1.5 % and five standard errors above its minimum (of up to 29 evaluations
-    15 % and three errors if ranks rise, of up to five 15 %, each being worse), and half as far again as it
-    went up and down before. That lies before the last tenth of the run, and the training loss fell by 1.5 %
-    meanwhile or is too noisy to tell (a sixth of its fall is enough if it never fell by a tenth). Or, if no
-    held-out loss tells, a held-out score lost a third of its gain for good, also beside one of the training.
+    Rule: the validation loss ends 1.5 % and five standard errors above its minimum (15 % and three errors if
+    ranks rise; 15 % of up to five values, each being worse), and half as far again as it went up and down
+    before. That lies before the last tenth of the run, and the training loss fell by 1.5 % meanwhile or is
+    too noisy to tell (a sixth of its fall is enough if it never fell by a tenth). Or, if no held-out loss
+    tells, a held-out score lost a third of its gain for good, also beside one of the training.
     Blind to: runs without validation.
     False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. (arXiv:2305.16264) on repeated epochs.
@@ -15,8 +15,7 @@ grokking
     Sees: generalisation long after the training was done, or one abrupt and lasting fall of the loss.
     Rule: the held-out score is at half or less when the training score is saturated, and rises five times as
     many steps later (`late_generalisation`); or the loss falls within 3 % of the steps so far by five times
-    what as many steps before had gained (`is_abrupt`), and no held-out loss stays above its minimum by it
-    (`by_heart`).
+    what as many steps before had gained (`is_abrupt`), and no held-out loss rises by it (`by_heart`).
     Blind to: generalisation that comes slowly.
     False alarm: a finding that people would like to be true.
     Source: Power et al. (arXiv:2201.02177); the sudden fall of a Llama-2 run.
@@ -50,7 +49,7 @@ LEAST_SCORE_FALL = 0.05  # of a score's best value: a smaller fall has no practi
 LEAST_RISE = 0.05  # of a held-out loss: less is no reason to doubt what was learned
 GAIN_LOST_SHARE = 1 / 6  # of what a held-out loss had fallen by, where that is less than a tenth of it
 FEWEST_EPOCHS, FEWEST_EVALUATIONS = 3, 6  # with a best one and two after it; whose noise can be told
-RISING_ERRORS = 2.0  # of the ranks since the minimum: then a rise as clear as of few evaluations is enough
+RISING_ERRORS = 2.0, 3.0  # of the ranks since the minimum of few evaluations, and of 30 or more
 
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -165,7 +164,8 @@ def risen_from_minimum(limits: Thresholds, y: Floats, width: int) -> tuple[int, 
     off = after - np.polyval(np.polyfit(x, after, 2), x)  # what wanders needs more points to be sure of
     alike = measure.inflation(off, scale(off)) if len(after) >= FEWEST_FOR_CORRELATION else 1.0
     need = limits.join_t * MEDIAN_ERROR * noise * alike * float(np.sqrt(1 / len(late) + 1 / width))
-    if width == 3 and measure.rises_by(y[low:]) >= RISING_ERRORS:  # a noise of few values is not known well
+    rising = (measure.rises_by if width == 3 else measure.trend)(y[low:])  # many may be alike
+    if rising >= RISING_ERRORS[width > 3]:
         need = min(need, max(need * limits.joint_t / limits.join_t, limits.overfit_few))
     before = smooth[max(low - len(after), 0) : low]
     usual = limits.turn_usual * float(np.max(before - np.minimum.accumulate(before), initial=0.0))
