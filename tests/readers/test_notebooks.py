@@ -111,6 +111,19 @@ def test_tables_of_html(tmp_path: Path) -> None:
     assert learner.series["valid_loss"].values.tolist() == [3.0, 2.875, 2.75, 2.625]
 
 
+def test_a_table_of_several_runs(tmp_path: Path) -> None:
+    """As W&B exports one, and pandas shows it."""
+    names = "".join(f"<th>{run} - train/loss{end}</th>" for run in "ab" for end in ("", "__MIN", "__MAX"))
+    rows = "".join(
+        f"<tr><td>{n}</td>{f'<td>{2 - n / 8}</td>' * 3}{f'<td>{4 - n / 8}</td>' * 3}" for n in range(5)
+    )
+    nb = notebook(tmp_path / "t.ipynb", [shown(f"<table><tr><th>Step</th>{names}</tr>{rows}</table>")])
+    ours, theirs = read(nb)
+    assert [attempt.facts["run"] for attempt in (ours, theirs)] == ["cell 1, a", "cell 1, b"]
+    assert theirs.series["train/loss"].values.tolist() == [4 - n / 8 for n in range(5)]
+    assert [len(run.timeline().attempts) for run in chronicle.runs(nb)] == [1, 1]
+
+
 def test_streams_are_read_in_their_order_and_bars_as_a_terminal_shows_them(tmp_path: Path) -> None:
     outputs = []
     for n in range(1, 6):

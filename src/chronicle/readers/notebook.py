@@ -20,6 +20,7 @@ from typing import Any
 from chronicle.errors import BadLog, LogError
 from chronicle.metrics.names import role_of
 from chronicle.metrics.roles import assign
+from chronicle.metrics.values import gathered
 from chronicle.model import Attempt
 from chronicle.readers.catalogue import is_notebook
 from chronicle.readers.console.log import watched
@@ -66,12 +67,12 @@ def runs(path: Path) -> list[str]:
 def read(path: Path) -> list[Attempt]:
     """The attempts of all cells, with the fact "run" if they are of several runs. Raises BadLog."""
     run, so_far, read = "", list[Attempt](), list[tuple[str, Attempt]]()
-    for cell, attempts in _trainings(Head.of(path)):
+    for name, attempts in _trainings(Head.of(path)):
         judged = [replace(attempt, series=assign(attempt.series)) for attempt in attempts]
         before = {name for attempt in so_far for name in attempt.series}
         copies = stitch((*so_far, *judged)).copies  # such as those of a history that is shown again
         if all(before.isdisjoint(copy.series) for copy in copies):
-            run, so_far = (run, so_far) if goes_on(so_far, judged) else (f"cell {cell}", [])
+            run, so_far = (run, so_far) if goes_on(so_far, judged) else (name, [])
             so_far += judged
             read += [(run, replace(attempt, sources=(str(path),))) for attempt in attempts]
     if not read:
@@ -80,9 +81,9 @@ def read(path: Path) -> list[Attempt]:
     return [replace(a, facts={**a.facts, "run": run}) if several else a for run, a in read]
 
 
-def _trainings(head: Head) -> Iterator[tuple[int, list[Attempt]]]:
-    """The number of each cell that holds a training, and its attempts (`run.ipynb#7` of cell 7): of its text
-    or its tables, whichever tells more of the loss."""
+def _trainings(head: Head) -> Iterator[tuple[str, list[Attempt]]]:
+    """The name of each training in a cell, and its attempts (`run.ipynb#7` of cell 7): of its text or its
+    tables, whichever tells more of the loss. A table that a tracker exported may hold several."""
     cells, state = _cells(head)
     with scratch() as folder:
         for cell, texts in cells:
@@ -90,7 +91,15 @@ def _trainings(head: Head) -> Iterator[tuple[int, list[Attempt]]]:
             attempts = max(map(_read, files, texts), key=_n_points)
             if _n_points(attempts) >= FEWEST_POINTS:
                 file, place = Unpacked(Path(attempts[0].sources[0]), state), f"{head.path.name}#{cell}"
-                yield cell, [named_back(attempt, file, head.path.with_name(place)) for attempt in attempts]
+                named = (named_back(attempt, file, head.path.with_name(place)) for attempt in attempts)
+                for run, own in gathered(map(_without_run, named)).items():
+                    yield f"cell {cell}{f', {run}' if run else ''}", own
+
+
+def _without_run(attempt: Attempt) -> tuple[str, Attempt]:
+    """The run of which an attempt is within its cell, "" if there is but one, and the attempt."""
+    facts = dict(attempt.facts)
+    return str(facts.pop("run", "")), replace(attempt, facts=facts)
 
 
 def _read(file: Path, text: str) -> list[Attempt]:
