@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.metrics import arithmetic
-from chronicle.metrics.roles import MIN_POINTS, direction
+from chronicle.metrics import arithmetic, names
+from chronicle.metrics.roles import direction
 from chronicle.model import Floats, Role, Series, Steps, cached_by_object
 
 HUBER_SCALES = 2.5  # noise scales at which the weight of a residual in a fit is limited
@@ -421,7 +421,7 @@ def rises(values: Floats) -> bool:
     if len(v) < 4:
         return False
     gain, last = float(v.max() - v[0]), float(v[-1] - v[0])
-    alone = len(v) >= MIN_POINTS and median(v[-3:]) - v[0] < OUTLIER_SHARE * gain
+    alone = len(v) >= names.MIN_POINTS and median(v[-3:]) - v[0] < OUTLIER_SHARE * gain
     usual = 3 * median(np.abs(np.diff(v[len(v) // 2 :])))
     least = max(usual, LEAST_RISE * float(np.abs(v).max()))
     return last >= NEARLY_ALL * gain > 0 and not alone and gain >= least

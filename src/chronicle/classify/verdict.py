@@ -19,9 +19,10 @@ from chronicle.classify.rules.objectives import FAILED, HACKING
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
 from chronicle.classify.view import AttemptView, View
+from chronicle.metrics import names
 from chronicle.metrics.aliases import OF_PPO, OF_WEIGHTS
-from chronicle.metrics.names import LOSSES, is_of_opponent, is_of_self_play, loss_words, name_words
-from chronicle.metrics.roles import MIN_POINTS, SCORES
+from chronicle.metrics.names import LOSSES, MIN_POINTS, is_of_opponent, loss_words, name_words
+from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import count, plainly, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
 from chronicle.timeline.courses import one_of_each
@@ -217,7 +218,7 @@ def explanation(view: View, finding: Finding) -> str:
     if part_alone(view, finding):
         return "the loss that decides the verdict did not rise with it"
     logged = {name for attempt in attempts for name in attempt.series}
-    if finding.pattern in (NO_SPIKE, HACKING) and is_of_self_play(finding.metric or "", logged):
+    if finding.pattern in (NO_SPIKE, HACKING) and names.is_of_self_play(finding.metric or "", logged):
         return "the opponents it plays against get better too"
     rates = (a.learning_rate for a in attempts if finding.pattern == NO_SPIKE and a.learning_rate is not None)
     if any(has_idle_rate(rate, finding.start_step, limits.lr_low) for rate in rates):

@@ -23,8 +23,8 @@ from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.aliases import MEANS, OF_TRAINING
 from chronicle.metrics.arithmetic import first_showings, zeros_in_front
-from chronicle.metrics.names import LOSSES, name_words
-from chronicle.metrics.roles import MIN_POINTS, SCORES, judged, judged_loss
+from chronicle.metrics.names import LOSSES, MIN_POINTS, name_words
+from chronicle.metrics.roles import SCORES, judged, judged_loss
 from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Floats, Join, Role, Series, Steps, Timeline, cached_by_object
 from chronicle.timeline.courses import distinct_in

@@ -1,8 +1,12 @@
-"""What the values of a log tell of metrics whose names decide nothing: shares that sum to one, and parts."""
+"""What the values of a log tell of its metrics: of those whose names decide nothing (shares that sum to one,
+parts of a total), and of those whose names say something else (a clock that is called a time, a part of a
+loss that stands for the whole)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from heapq import nlargest
 from itertools import chain
@@ -10,13 +14,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chronicle.metrics import aliases, names
-from chronicle.metrics.arithmetic import FEWEST_ROWS, any_numbers, are_counts, is_retold, parts_of, shares
-from chronicle.metrics.names import LOSSES, loss_words, name_words, names_a_loss, plain, role_of
-from chronicle.metrics.values import grouped
+from chronicle.metrics import aliases, arithmetic, names
+from chronicle.metrics.arithmetic import FEWEST_ROWS, any_numbers, median
+from chronicle.metrics.names import (
+    LOSSES,
+    MIN_POINTS,
+    loss_words,
+    name_words,
+    names_a_loss,
+    plain,
+    role_of,
+    with_role,
+)
+from chronicle.metrics.values import gathered, grouped
 from chronicle.model import Floats, Role, Series
 
 Log = Mapping[str, Series]  # by name
+Roles = Mapping[str, Role]
+_NO_MEAN, _ROUNDED = 0.05, 0.01  # share of rows in which a whole is no mean; of its value, for rounding
+_NEAR_LOSS, _ALONG = 0.2, 0.8  # relative difference, and correlation, of a loss that is measured twice
+_NUMBERED_SET = re.compile(r"\bvalidation_(\d{1,3})[-/](\w+)$")
+_FAR_LOWER = 0.8  # of another set's loss: two sets that are held out differ by less
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
 _MOST_ASKED = 16  # logs with the same names
 _MOST_NAMED = 4  # names that a reason lists
@@ -53,12 +71,13 @@ def by_values(series: Log) -> dict[str, ByValues]:
     open_names, totals = _undecided(tuple(series))
     undecided = {name: series[name] for name in open_names}
     decided: dict[str, ByValues] = {}
-    for family in shares({name: metric for name, metric in undecided.items() if role_of(name) is Role.OTHER}):
+    of_no_role = {name: metric for name, metric in undecided.items() if role_of(name) is Role.OTHER}
+    for family in arithmetic.shares(of_no_role):
         listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
         why = f"lies in [0, 1] and sums to one with {listed}"
         decided |= {name: ByValues(Role.RATIO, why) for name in family}
     in_phases = [name for name in series if plain(name) in _OF_PHASES]
-    if all(are_counts(series[name].values) for name in in_phases):
+    if all(arithmetic.are_counts(series[name].values) for name in in_phases):
         decided |= dict.fromkeys(in_phases, ByValues(Role.OTHER, "counts something, in whole numbers"))
     decided |= _made_small(series) | _negated(series)
     if not totals:
@@ -72,7 +91,7 @@ def by_values(series: Log) -> dict[str, ByValues]:
         if unnamed := role_of(total) is Role.OTHER:
             losses = {n: metric for n, metric in candidates.items() if names_a_loss(n)}
             candidates = losses if len(losses) != 1 else candidates  # `t` of "loss rc:0.2 rf:0.3 t:0.5"
-        weights = parts_of(series[total], candidates)
+        weights = arithmetic.parts_of(series[total], candidates)
         weights = weights if not unnamed or any(map(names_a_loss, weights)) else {}
         mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not (known or unnamed)
         why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
@@ -94,7 +113,7 @@ def _retold(series: Log, totals: Sequence[str]) -> dict[str, ByValues]:
         named = ({f"{phase} {plain(bare)}" for phase in phases} for phases in _PHASES)
         beside = ([name for name in series if plain(name) in own] for own in named)
         of_both = [max(own, key=lambda name: len(series[name]), default="") for own in beside]
-        if all(of_both) and is_retold(series[bare], [series[name] for name in of_both]):
+        if all(of_both) and arithmetic.is_retold(series[bare], [series[name] for name in of_both]):
             decided[bare] = ByValues(Role.OTHER, f"tells again what {' and '.join(of_both)} tell")
     return decided
 
@@ -146,7 +165,51 @@ def _bare_total(total: Series, others: Sequence[str], why: str) -> dict[str, ByV
     return {total.metric: ByValues(Role.LOSS, why)} | dict.fromkeys(others, ByValues(Role.PART_LOSS, why))
 
 
-def is_clock(name: str, values: Floats) -> bool:
+@lru_cache(maxsize=16)
+def _undecided(logged: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names that decide nothing, and those that say that they are the whole loss, or else a whole."""
+    roles = {name: role_of(name) for name in logged}
+    losses = [n for n, role in roles.items() if role is Role.LOSS and not names.is_error(n)]
+    totals = tuple(name for name in losses if not loss_words(name))
+    in_part = set(losses) - set(totals)
+    unknown = [name for name, role in roles.items() if role is Role.OTHER or name in in_part]
+    return tuple(unknown), totals or tuple(name for name in unknown if plain(name) in (*_TOTALS, "t"))
+
+
+# --- roles that names tell, and values contradict ---
+
+
+def revised(series: Log, by_name: Roles) -> dict[str, Role]:
+    """The roles that names tell, without those that the values contradict: a clock is no duration, numbers of
+    rows or of games are no losses, and one of several losses is the whole or the one that is held out."""
+    roles = dict(by_name)
+    for name in with_role(roles, Role.STEP_TIME, *LOSSES):
+        if _is_misnamed(name, series[name].values, roles):
+            roles[name] = Role.OTHER
+    roles |= dict.fromkeys(_no_data_sets(series, roles), Role.PART_LOSS)
+    roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
+    roles |= dict.fromkeys(_parts_held_out(roles), Role.PART_LOSS)
+    roles |= _logged_throughout(series, roles) | _held_out_unnamed(series, roles)
+    roles |= _by_level(series, roles) | _first_set(series, roles)
+    return roles
+
+
+def _is_misnamed(name: str, values: Floats, roles: Roles) -> bool:
+    """Whether what is called a duration is a clock, or what is called a loss a number of something: `l` may
+    be the length of an episode, `eval_l` games that were lost, `train` stand before the number of an agent,
+    and a `total` be a number of rows. An `error` of what is steered has a sign."""
+    if roles[name] is Role.STEP_TIME:
+        return _is_clock(name, values)
+    own = plain(name)
+    if own in ("error", "err") and (values < 0).any():
+        return True
+    rises = len(values) > 0 and values[-1] >= values[0]
+    is_alone = own in ("train", "training") and Role.VALIDATION_LOSS not in roles.values()
+    may_count = is_alone or own.split()[-1:] == ["l"] or (rises and names.is_total(own))
+    return may_count and not (values % 1).any()
+
+
+def _is_clock(name: str, values: Floats) -> bool:
     """Whether seconds are those since the start and no durations: since that of the log if they only grow, or
     of each epoch if most rows grow and a quarter at most begin again, at half of the row before or less."""
     values = values[np.isfinite(values)]
@@ -157,12 +220,128 @@ def is_clock(name: str, values: Floats) -> bool:
     return plain(name) in _CLOCKS and len(values) > 2 and bool(values[-1] > values[0])
 
 
-@lru_cache(maxsize=16)
-def _undecided(logged: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names that decide nothing, and those that say that they are the whole loss, or else a whole."""
-    roles = {name: role_of(name) for name in logged}
-    losses = [n for n, role in roles.items() if role is Role.LOSS and not names.is_error(n)]
-    totals = tuple(name for name in losses if not loss_words(name))
-    in_part = set(losses) - set(totals)
-    unknown = [name for name, role in roles.items() if role is Role.OTHER or name in in_part]
-    return tuple(unknown), totals or tuple(name for name in unknown if plain(name) in (*_TOTALS, "t"))
+def _no_data_sets(series: Log, roles: Roles) -> list[str]:
+    """The losses that no known word calls those of data sets, if the whole is often above or below all."""
+    of_sets = with_role(roles, Role.DATASET_LOSS)
+    unknown = [name for name in of_sets if not aliases.CORPORA & loss_words(name)]
+    for whole in (series[name] for name in with_role(roles, Role.LOSS)):
+        same = [series[n].values for n in unknown if np.array_equal(series[n].steps, whole.steps)]
+        if len(same) < 2 or len(whole) < MIN_POINTS:
+            continue
+        slack = _ROUNDED * np.abs(whole.values)
+        above, below = np.max(same, axis=0) + slack, np.min(same, axis=0) - slack
+        if np.mean((whole.values > above) | (whole.values < below)) >= _NO_MEAN:
+            return unknown
+    return []
+
+
+def _parts_left(series: Log, roles: Roles) -> list[str]:
+    """Where only parts of a loss are logged, all but the one that stands for the whole: of the longest the
+    one that several others are of (`G` of `G_content`), else a distance; an opponent's is the last choice."""
+    losses = with_role(roles, Role.LOSS)
+    if any(plain(n) in ("error", "err") or _may_be_whole(n) for n in losses):
+        return []
+    enough = 0.9 * max((len(series[name]) for name in losses), default=0)
+    longest = [name for name in losses if len(series[name]) >= enough]
+    wholes = _wholes(longest)
+    first = min(longest, key=lambda name: (name not in wholes, names.part_rank(name)), default="")
+    return [name for name in losses if name != first]
+
+
+def _parts_held_out(roles: Roles) -> list[str]:
+    """The validation losses that are of a part of the loss, where the whole is validated too: their names say
+    the same as that of a part in the training (`vl_loss_phys` and `tr_loss_phys` beside `vl_loss_total`)."""
+
+    def words_by_name(role: Role, phases: Collection[str]) -> dict[str, frozenset[str]]:
+        return {name: loss_words(name) - {*phases} for name in with_role(roles, role)}
+
+    held_out = words_by_name(Role.VALIDATION_LOSS, aliases.OF_EVALUATION | aliases.TWINS.keys())
+    parts = {words for words in words_by_name(Role.PART_LOSS, aliases.OF_TRAINING).values() if words}
+    return [name for name, words in held_out.items() if words in parts and not all(held_out.values())]
+
+
+def _may_be_whole(name: str) -> bool:
+    """Whether a loss is not one of several whose names say what they are of."""
+    if role_of(name) in (Role.OTHER, Role.PART_LOSS):
+        return False
+    return not (role_of(name) is Role.LOSS and names.A_LOSS.search(plain(name)) and loss_words(name))
+
+
+def _wholes(logged: Sequence[str]) -> set[str]:
+    """The names of which several others have all words and more, an opponent's aside."""
+    words = {name: name_words(name) for name in logged}
+    having = gathered((word, name) for name in logged for word in words[name])
+    own = [name for name in logged if not names.is_of_opponent(name)]
+    longer = {name: min((having[w] for w in words[name]), key=len, default=[]) for name in own}
+    return {n for n, others in longer.items() if sum(words[n] < words[other] for other in others) > 1}
+
+
+def _logged_throughout(series: Log, roles: Roles) -> dict[str, Role]:
+    """The rewards that go before an objective which is told over less than half of their steps, or hardly, or
+    is the same at all: that of a step, beside what the episode has come to."""
+    rated = ((name, series[name]) for name in with_role(roles, Role.OBJECTIVE, Role.SCORE))
+    moving = {n: s.steps for n, s in rated if len(s) >= MIN_POINTS and (s.values != s.values[0]).any()}
+    spans = {name: int(np.ptp(moving.get(name, 0))) for name in with_role(roles, Role.OBJECTIVE, Role.SCORE)}
+    longest_span = max((spans[name] for name in with_role(roles, Role.OBJECTIVE)), default=math.inf)
+    rest = (name for name in with_role(roles, Role.SCORE) if role_of(name) is Role.OBJECTIVE)
+    whole = [name for name in rest if spans[name] > 2 * longest_span]
+    if not whole:
+        return {}
+    longest = max(whole, key=lambda name: (len(series[name]), -len(name)))
+    return dict.fromkeys(with_role(roles, Role.OBJECTIVE), Role.SCORE) | {longest: Role.OBJECTIVE}
+
+
+def _held_out_unnamed(series: Log, roles: Roles) -> dict[str, Role]:
+    """`loss` beside a `train_loss` of as many other values, where no loss is named as held out: it is."""
+    if with_role(roles, Role.VALIDATION_LOSS):
+        return {}
+    losses = {tuple(plain(name).split()): name for name in with_role(roles, Role.LOSS)}
+    held_out: dict[str, Role] = {}
+    for words, name in losses.items():
+        if bare := losses.get(tuple(word for word in words if word not in aliases.OF_TRAINING)):
+            ours, theirs = series[name].values, series[bare].values
+            if len(ours) == len(theirs) and not np.array_equal(ours, theirs, equal_nan=True):
+                held_out[bare] = Role.VALIDATION_LOSS
+    return held_out
+
+
+def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
+    """What a level tells of names. `train` beside a loss that it goes along is that loss measured again, and
+    so `val` is that of the validation. A loss with the values of an opponent's part is that part."""
+    by_level: dict[str, Role] = {}
+    losses = with_role(roles, Role.LOSS)
+    bare = [name for name in with_role(roles, Role.OTHER) if plain(name) in ("train", "training")]
+    if losses and any(_goes_along(series[name], series[loss]) for name in bare for loss in losses):
+        evaluated = [n for n in with_role(roles, Role.OTHER) if plain(n) in aliases.OF_EVALUATION]
+        by_level |= dict.fromkeys(evaluated, Role.VALIDATION_LOSS) | dict.fromkeys(bare, Role.LOSS)
+    opponents = [series[n].values for n in with_role(roles, Role.PART_LOSS) if names.is_of_opponent(n)]
+    same = [n for n in losses if any(np.array_equal(series[n].values, values) for values in opponents)]
+    return by_level | dict.fromkeys(same if len(same) < len(losses) else [], Role.PART_LOSS)
+
+
+def _first_set(series: Log, roles: Roles) -> dict[str, Role]:
+    """`validation_0` beside `validation_1` where nothing is of the training: XGBoost's interface for
+    scikit-learn numbers all sets it is given. The first is the training's if its losses end far lower."""
+    sets = dict[str, dict[int, str]]()
+    for name in with_role(roles, Role.VALIDATION_LOSS, Role.VALIDATION_SCORE):
+        if (match := _NUMBERED_SET.search(name)) and len(series[name]):
+            sets.setdefault(match[2], {})[int(match[1])] = name
+    ends = [
+        [series[names_of_set[n]].values[-1] for n in sorted(names_of_set)]
+        for names_of_set in sets.values()
+        if 0 in names_of_set and roles[names_of_set[0]] is Role.VALIDATION_LOSS
+    ]
+    far_lower = all(len(losses) > 1 and losses[0] < _FAR_LOWER * min(losses[1:]) for losses in ends)
+    if not ends or not far_lower or with_role(roles, Role.LOSS):
+        return {}
+    trained = {Role.VALIDATION_LOSS: Role.LOSS, Role.VALIDATION_SCORE: Role.SCORE}
+    return {first: trained[roles[first]] for names_of_set in sets.values() if (first := names_of_set.get(0))}
+
+
+def _goes_along(measured: Series, loss: Series) -> bool:
+    """Whether the values of a series are near those of a loss at the same steps, and vary as they do."""
+    if min(len(measured), len(loss)) < MIN_POINTS or (np.diff(loss.steps) < 0).any():
+        return False
+    there = np.interp(measured.steps, loss.steps, loss.values)
+    near = median(np.abs(measured.values - there)) <= _NEAR_LOSS * median(np.abs(there))
+    return near and bool(np.corrcoef(measured.values, there)[0, 1] >= _ALONG)

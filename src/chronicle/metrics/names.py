@@ -42,6 +42,7 @@ _UNITS = (
 )
 _OF_PLAYERS = aliases.COMPONENTS | aliases.BESIDE_PLAYERS
 _OF_ONE_SIDE = aliases.GENERATORS | aliases.OPPONENTS | aliases.DISTANCES | {"idt", "identity"}
+MIN_POINTS = 8  # fewer points than this are no series to judge
 LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 
 
@@ -114,6 +115,11 @@ def of_full_window(reward: Series, beside: Mapping[str, Series]) -> Series:
             full = np.logical_or.accumulate(reward.steps >= WINDOW_EPISODES * lengths.values)
             return reward.pick(full) if full.any() else reward
     return reward
+
+
+def with_role(roles: Mapping[str, Role], *wanted: Role, but: Collection[str] = ()) -> list[str]:
+    """The names that have one of these roles, except those in ``but``."""
+    return [name for name, role in roles.items() if role in wanted and name not in but]
 
 
 def names_a_loss(metric: str) -> bool:

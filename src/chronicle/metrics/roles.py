@@ -3,9 +3,8 @@ data set, or a part of the loss?), else by its values; and which series a run is
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
@@ -13,25 +12,18 @@ import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
-from chronicle.metrics.arithmetic import any_numbers, median
-from chronicle.metrics.by_values import Log, is_clock, roles_by_values
-from chronicle.metrics.names import LOSSES, loss_words, name_words, plain, role_of
-from chronicle.metrics.values import gathered
+from chronicle.metrics.arithmetic import any_numbers
+from chronicle.metrics.by_values import Log, Roles, revised, roles_by_values
+from chronicle.metrics.names import LOSSES, MIN_POINTS, loss_words, name_words, plain, role_of, with_role
 from chronicle.model import Role, Series
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
-MIN_POINTS = 8  # fewer points than this are no series to judge
 AnySeries = TypeVar("AnySeries", bound=Series)
-Roles = Mapping[str, Role]
 Overrides = Sequence[tuple[str, Role]]
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
 _COURSE_STEPS = 16  # the fewest of a course
-_NO_MEAN, _ROUNDED = 0.05, 0.01  # share of rows in which a whole is no mean; of its value, for rounding
-_NEAR_LOSS, _ALONG = 0.2, 0.8  # relative difference, and correlation, of a loss that is measured twice
 _EVALUATED = re.compile(aliases.EVALUATED)
 _L_OF = re.compile(r"l (?!\d)")
-_NUMBERED_SET = re.compile(r"\bvalidation_(\d{1,3})[-/](\w+)$")
-_FAR_LOWER = 0.8  # of another set's loss: two sets that are held out differ by less
 _AVERAGED = re.compile(r"^(average|avg|mean) ")
 
 
@@ -66,24 +58,7 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
     for pattern, role in reversed(overrides):
         given |= {name: Role(role) for name in series if _matches(pattern, name)}
     roles = _by_all_names(series, tuple(given.items()))
-    for name in _named(roles, Role.STEP_TIME, *LOSSES):
-        values = series[name].values
-        since_start = roles[name] is Role.STEP_TIME and is_clock(name, values)
-        rises = len(values) > 0 and values[-1] >= values[0]
-        # `l` may be the length of an episode, `eval_l` games that were lost, `train` stand before the number
-        # of an agent, and a `total` be a number of rows
-        own = plain(name) if roles[name] in LOSSES else ""
-        is_alone = own in ("train", "training") and Role.VALIDATION_LOSS not in roles.values()
-        is_number = is_alone or own.split()[-1:] == ["l"]
-        is_number |= rises and names.is_total(own)
-        is_signed = own in ("error", "err") and (values < 0).any()  # of what is steered
-        if since_start or is_signed or (is_number and not (values % 1).any()):
-            roles[name] = Role.OTHER
-    roles |= dict.fromkeys(_no_data_sets(series, roles), Role.PART_LOSS)
-    roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
-    roles |= dict.fromkeys(_parts_held_out(roles), Role.PART_LOSS)
-    roles |= _logged_throughout(series, roles) | _held_out_unnamed(series, roles)
-    roles |= _by_level(series, roles) | _first_set(series, roles)
+    roles = revised(series, roles)
     roles |= given
     assigned = dict(series)  # a table may have 100,000 columns, most of which nothing is known of
     for name in (n for n, metric in series.items() if not roles[n] is metric.role is Role.OTHER):
@@ -101,7 +76,7 @@ def _by_all_names(series: Log, given: tuple[tuple[str, Role], ...]) -> dict[str,
     """What the names of a log tell together. What is told once, as the result at the end, does not say what
     the others are, and no more does a part of a loss that is off."""
     roles = dict(by_names(tuple(series), given))
-    off = {name for name in _named(roles, Role.LOSS) if loss_words(name) and not series[name].values.any()}
+    off = {name for name in with_role(roles, Role.LOSS) if loss_words(name) and not series[name].values.any()}
     again = tuple(name for name in series if len(series[name]) > 1 and name not in off)
     if off or (len(again) < len(series) and any(len(series[name]) >= MIN_POINTS for name in again)):
         roles |= (theirs := by_names(again, given))
@@ -122,10 +97,11 @@ def by_names(metrics: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> d
     won = {name: name.replace("losses", "wins").replace("loss rate", "win rate") for name in logged}
     of_games = {name for name in logged if won[name] != name and won[name] in logged}  # `losses`: lost games
     roles = {n: Role.OTHER if plain(n) in of_games else role_of(n) for n in stands_for.values()}
-    spreads = (n for n in _named(roles, *SCORES, but=known) if names.is_spread(n, logged))
+    spreads = (n for n in with_role(roles, *SCORES, but=known) if names.is_spread(n, logged))
     roles |= dict.fromkeys(spreads, Role.OTHER)
     if Role.GRAD_NORM not in roles.values():
-        bare = (n for n in _named(roles, Role.OTHER, but=known) if plain(n) in ("grad", "grads", "gradient"))
+        unknown = with_role(roles, Role.OTHER, but=known)
+        bare = (name for name in unknown if plain(name) in ("grad", "grads", "gradient"))
         roles |= dict.fromkeys(bare, Role.GRAD_NORM)
     errors = _errors(_phases(roles | known), known)
     roles = _totals(_objectives(_losses(errors, known), known) | known, Role.GRAD_NORM, Role.OTHER)
@@ -139,20 +115,16 @@ def _matches(pattern: str, metric: str) -> bool:
         raise UsageError(f"roles: {pattern!r} is not a regular expression ({err})") from err
 
 
-def _named(roles: Roles, *wanted: Role, but: Collection[str] = ()) -> list[str]:
-    return [name for name, role in roles.items() if role in wanted and name not in but]
-
-
 def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     """Decides by all names of the log what a loss with an unknown word in its name is. Beside parts of a loss
     it is a part; several beside a total, or one beside a known data set, are data sets; one alone beside a
     total, or an extreme, is a part. Without a total the parts are judged, but no single one of an agent."""
     roles = dict(roles)
-    losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
-    others, free = _named(roles, Role.OTHER, but=given), _named(roles, Role.LOSS, but=given)
+    losses, parts = with_role(roles, Role.LOSS), with_role(roles, Role.PART_LOSS)
+    others, free = with_role(roles, Role.OTHER, but=given), with_role(roles, Role.LOSS, but=given)
     totals = {name: role_of(f"{name} loss") for name in filter(names.is_total, others)}
     unknown = [n for n in free if not names.is_error(n) and loss_words(n) - aliases.COMPONENTS]
-    known, has_total = _named(roles, Role.DATASET_LOSS), len(unknown) < len(losses)
+    known, has_total = with_role(roles, Role.DATASET_LOSS), len(unknown) < len(losses)
     corpora = [name for name in unknown if not names.is_extreme(name)]
     if has_total or known:
         roles |= dict.fromkeys(unknown, Role.PART_LOSS)
@@ -169,19 +141,26 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()) and (len(parts) > 1 or not of_an_agent):
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()) and not any(map(names.is_bound, roles)):
-        roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err", "energy")}
-        if not {*_JUDGED} & set(roles.values()):
-            roles |= dict.fromkeys(filter(names.is_cost, others), Role.LOSS)
-        # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside no unknown name, is their loss.
-        of_parts = [n for n in others if n not in totals and names.own_words(n) <= aliases.COMPONENTS]
-        parts = [name for name in of_parts if name_words(name) <= aliases.COMPONENTS]
-        kinds = [{*map(plain, parts)} & kind for kind in aliases.OF_AUTOENCODERS]
-        if totals and (of_parts or len(totals) == len(others)):
-            roles |= dict.fromkeys(of_parts, Role.PART_LOSS) | totals
-        elif all(kinds) or len(kinds[1]) == len(parts) or (kinds[0] - {"rec"} and len(parts) > 1):
-            # a divergence alone is that from a teacher, and `rec` without one may be a recall
-            roles |= dict.fromkeys(parts, Role.LOSS)
+        roles |= _losses_by_other_names(roles, others, totals)
     return roles | totals if len({*totals.values()}) > 1 else roles  # `train_total` beside `val_total`
+
+
+def _losses_by_other_names(roles: Roles, others: Sequence[str], totals: Roles) -> dict[str, Role]:
+    """The roles of names without a role of which some are the loss, where no name speaks of one. ``totals``
+    are those that only say that they are a total, and what they are if they are losses."""
+    losses = {name: Role.LOSS for name in others if plain(name) in ("error", "err", "energy")}
+    if not {*_JUDGED} & {*roles.values(), *losses.values()}:
+        losses |= dict.fromkeys(filter(names.is_cost, others), Role.LOSS)
+    # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside no unknown name, is their loss.
+    of_parts = [n for n in others if n not in totals and names.own_words(n) <= aliases.COMPONENTS]
+    if totals and (of_parts or len(totals) == len(others)):
+        return losses | dict.fromkeys(of_parts, Role.PART_LOSS) | {**totals}
+    # A divergence alone is that from a teacher, and `rec` without one may be a recall.
+    bare = [name for name in of_parts if name_words(name) <= aliases.COMPONENTS]
+    rebuilt, divergence = ({*map(plain, bare)} & kind for kind in aliases.OF_AUTOENCODERS)
+    if (rebuilt and divergence) or len(divergence) == len(bare) or (rebuilt - {"rec"} and len(bare) > 1):
+        losses |= dict.fromkeys(bare, Role.LOSS)
+    return losses
 
 
 def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
@@ -193,24 +172,24 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     of_returns = (name for name in roles if "returns" in plain(name) and name not in given)
     learned = (n for n in of_returns if plain(n).replace("returns", "advantages") in plain_names)
     roles = dict(roles) | dict.fromkeys(learned, Role.OTHER)
-    asked_for = _asked_for(logged := _named(roles, Role.OBJECTIVE, but=given), roles)
+    asked_for = _asked_for(logged := with_role(roles, Role.OBJECTIVE, but=given), roles)
     rewards = names.whole_rewards(asked_for)
     left = (name for name in (*logged, *asked_for) if name not in rewards)
     roles |= {name: Role.OTHER if name in asked_for else Role.SCORE for name in left}
     if any(aliases.PREFERENCES & (own := {*n.split()}) or own >= aliases.PREDICTED for n in plain_names):
         return dict(roles) | dict.fromkeys(rewards, Role.SCORE)
-    losses = _named(roles, *LOSSES, Role.PART_LOSS)
+    losses = with_role(roles, *LOSSES, Role.PART_LOSS)
     words = [loss_words(name) for name in losses]  # where an expert is imitated, of an opponent too
     of_ppo = sum(bool(aliases.OF_PPO & own) for own in words) > 1  # of whose parts a bare `loss` is the sum
     of_an_agent = all((aliases.OF_AGENTS | aliases.OPPONENTS) & own for own in words if own or not of_ppo)
     of_an_agent &= not words or any(aliases.OF_AGENTS & own for own in words)
     explores = any(plain(name) in aliases.EXPLORING for name in roles)
     if not rewards and Role.OBJECTIVE not in given.values() and (of_an_agent or explores):
-        bare = {name: _AVERAGED.sub("", plain(name)) for name in _named(roles, Role.OTHER, Role.SCORE)}
+        bare = {name: _AVERAGED.sub("", plain(name)) for name in with_role(roles, Role.OTHER, Role.SCORE)}
         scores = aliases.BARE_SCORES | ({"r"} if explores else set())
         scores |= {"rm"} if plain_names >= aliases.OF_OPENRLHF else set()
         rewards = [name for name, score in bare.items() if score in scores]
-        evaluated = _named(roles, Role.VALIDATION_SCORE) if losses and not rewards else []
+        evaluated = with_role(roles, Role.VALIDATION_SCORE) if losses and not rewards else []
         rewards += [n for n in evaluated if role_of(_EVALUATED.sub("", plain(n))) is Role.OBJECTIVE]
     if not rewards and Role.OBJECTIVE not in given.values():
         return dict(roles)
@@ -218,15 +197,20 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     if of_episodes:  # what an episode came to, not what a step or a part of it was worth
         roles = dict(roles) | dict.fromkeys(rewards, Role.SCORE)
         rewards = of_episodes
-    steering = _named(roles, Role.LOSS, Role.DATASET_LOSS, but=given)
+    steering = with_role(roles, Role.LOSS, Role.DATASET_LOSS, but=given)
     roles = dict(roles) | dict.fromkeys(steering, Role.PART_LOSS) | dict.fromkeys(rewards, Role.OBJECTIVE)
-    parts = _named(roles, Role.PART_LOSS, but=given)
-    roles |= {n: Role.POLICY_ENTROPY for n in parts if re.search(r"(?<!cross )\bentropy\b", plain(n))}
-    of_policies = [n for n in _named(roles, Role.RATIO, but=given) if plain(n).endswith(("ratio", "ratios"))]
-    roles |= dict.fromkeys(of_policies, Role.OTHER)  # of the new policy to the old one, not of a mixture
-    may_be_kl = _named(roles, Role.OTHER, Role.PART_LOSS, but=given)
-    roles |= {n: Role.POLICY_KL for n in may_be_kl if re.search(aliases.FROM_REFERENCE, plain(n))}
-    return _totals(roles, Role.OBJECTIVE, Role.SCORE)
+    return _totals(roles | _of_a_policy(roles, given), Role.OBJECTIVE, Role.SCORE)
+
+
+def _of_a_policy(roles: Roles, given: Roles) -> dict[str, Role]:
+    """What the names of entropies, ratios and divergences mean beside an objective."""
+    parts = with_role(roles, Role.PART_LOSS, but=given)
+    own = {n: Role.POLICY_ENTROPY for n in parts if re.search(r"(?<!cross )\bentropy\b", plain(n))}
+    # The ratio of the new policy to the old one is none of a mixture.
+    ratios = with_role(roles, Role.RATIO, but=given)
+    own |= {n: Role.OTHER for n in ratios if plain(n).endswith(("ratio", "ratios"))}
+    unknown = with_role({**roles, **own}, Role.OTHER, Role.PART_LOSS, but=given)
+    return own | {n: Role.POLICY_KL for n in unknown if re.search(aliases.FROM_REFERENCE, plain(n))}
 
 
 def _asked_for(rewards: list[str], roles: Roles) -> list[str]:
@@ -243,7 +227,7 @@ def _asked_for(rewards: list[str], roles: Roles) -> list[str]:
     if Role.ANSWER_LENGTH in roles.values():
         values = {name for name in by_name if name.replace("return", "reward") in {*by_name} - {name}}
         rewards = [name for name in rewards if plain(name) not in values]
-    losses = [loss_words(n) for n in _named(roles, *LOSSES, Role.PART_LOSS)]
+    losses = [loss_words(n) for n in with_role(roles, *LOSSES, Role.PART_LOSS)]
     words = {word for name in by_name for word in name.split()}
     searches = set() in losses and all({word} in losses for word in aliases.OF_SEARCH)
     given = [name for name in rewards if not re.search(aliases.A_WIN, plain(name))]
@@ -255,7 +239,7 @@ def _phases(roles: Roles) -> dict[str, Role]:
     Beside a loss of the training they are something else: scores mostly. Where several names come again with
     a `v_` before them, or `vl_` or `val_` (`val_data` beside `data_loss`), those were of a validation."""
     known = {plain(name): role for name, role in roles.items()}
-    losses = {loss_words(n): plain(n) for n in _named(roles, Role.LOSS, Role.PART_LOSS)}
+    losses = {loss_words(n): plain(n) for n in with_role(roles, Role.LOSS, Role.PART_LOSS)}
     twins = dict[str, Role]()
     for name in roles:
         prefix, _, rest = plain(name).partition(" ")
@@ -270,7 +254,7 @@ def _phases(roles: Roles) -> dict[str, Role]:
         return dict(roles) | {name: held_out.get(role, Role.OTHER) for name, role in twins.items()}
     ours = {name for name in roles if plain(name) in aliases.OF_TRAINING}
     theirs = {name for name in roles if plain(name) in aliases.OF_EVALUATION}
-    bare = set(filter(names.is_error, _named(roles, Role.LOSS)))  # errors of neither
+    bare = set(filter(names.is_error, with_role(roles, Role.LOSS)))  # errors of neither
     others = {role for name, role in roles.items() if name not in ours | theirs | bare}
     if ours and (Role.LOSS in others or (Role.PART_LOSS in others and not theirs)):
         return dict(roles) | {name: Role.OTHER for name in ours | theirs if "loss" not in plain(name)}
@@ -283,10 +267,10 @@ def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
     """Leaves out errors beside a loss, which the training is judged by. Without one, a squared error stands
     for the loss, or else the kind that is logged first. Beside a loss of the training alone, one of the
     validation stays, and beside a loss of the validation alone, one of the training."""
-    judged = _named(roles, Role.LOSS, Role.VALIDATION_LOSS, but=given)
+    judged = with_role(roles, Role.LOSS, Role.VALIDATION_LOSS, but=given)
     errors = list(filter(names.is_error, judged))
     losses = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
-    if any(aliases.STANDING & loss_words(name) for name in _named(roles, Role.PART_LOSS)):
+    if any(aliases.STANDING & loss_words(name) for name in with_role(roles, Role.PART_LOSS)):
         losses.add(Role.LOSS)
     kept = [] if Role.VALIDATION_LOSS in losses else errors
     if losses:
@@ -303,133 +287,6 @@ def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
     left = [name for name in errors if name not in stay]
     parts = (name for name in left if judged != errors and _L_OF.match(plain(name)))  # `L_recon`
     return dict(roles) | dict.fromkeys(left, Role.OTHER) | dict.fromkeys(parts, Role.PART_LOSS)
-
-
-def _no_data_sets(series: Log, roles: Roles) -> list[str]:
-    """The losses that no known word calls those of data sets, if the whole is often above or below all."""
-    of_sets = _named(roles, Role.DATASET_LOSS)
-    unknown = [name for name in of_sets if not aliases.CORPORA & loss_words(name)]
-    for whole in (series[name] for name in _named(roles, Role.LOSS)):
-        same = [series[n].values for n in unknown if np.array_equal(series[n].steps, whole.steps)]
-        if len(same) < 2 or len(whole) < MIN_POINTS:
-            continue
-        slack = _ROUNDED * np.abs(whole.values)
-        above, below = np.max(same, axis=0) + slack, np.min(same, axis=0) - slack
-        if np.mean((whole.values > above) | (whole.values < below)) >= _NO_MEAN:
-            return unknown
-    return []
-
-
-def _parts_left(series: Log, roles: Roles) -> list[str]:
-    """Where only parts of a loss are logged, all but the one that stands for the whole: of the longest the
-    one that several others are of (`G` of `G_content`), else a distance; an opponent's is the last choice."""
-    losses = _named(roles, Role.LOSS)
-    if any(plain(n) in ("error", "err") or _may_be_whole(n) for n in losses):
-        return []
-    enough = 0.9 * max((len(series[name]) for name in losses), default=0)
-    longest = [name for name in losses if len(series[name]) >= enough]
-    wholes = _wholes(longest)
-    first = min(longest, key=lambda name: (name not in wholes, names.part_rank(name)), default="")
-    return [name for name in losses if name != first]
-
-
-def _parts_held_out(roles: Roles) -> list[str]:
-    """The validation losses that are of a part of the loss, where the whole is validated too: their names say
-    the same as that of a part in the training (`vl_loss_phys` and `tr_loss_phys` beside `vl_loss_total`)."""
-
-    def words_by_name(role: Role, phases: Collection[str]) -> dict[str, frozenset[str]]:
-        return {name: loss_words(name) - {*phases} for name in _named(roles, role)}
-
-    held_out = words_by_name(Role.VALIDATION_LOSS, aliases.OF_EVALUATION | aliases.TWINS.keys())
-    parts = {words for words in words_by_name(Role.PART_LOSS, aliases.OF_TRAINING).values() if words}
-    return [name for name, words in held_out.items() if words in parts and not all(held_out.values())]
-
-
-def _may_be_whole(name: str) -> bool:
-    """Whether a loss is not one of several whose names say what they are of."""
-    if role_of(name) in (Role.OTHER, Role.PART_LOSS):
-        return False
-    return not (role_of(name) is Role.LOSS and names.A_LOSS.search(plain(name)) and loss_words(name))
-
-
-def _wholes(logged: Sequence[str]) -> set[str]:
-    """The names of which several others have all words and more, an opponent's aside."""
-    words = {name: name_words(name) for name in logged}
-    having = gathered((word, name) for name in logged for word in words[name])
-    own = [name for name in logged if not names.is_of_opponent(name)]
-    longer = {name: min((having[w] for w in words[name]), key=len, default=[]) for name in own}
-    return {n for n, others in longer.items() if sum(words[n] < words[other] for other in others) > 1}
-
-
-def _logged_throughout(series: Log, roles: Roles) -> dict[str, Role]:
-    """The rewards that go before an objective which is told over less than half of their steps, or hardly, or
-    is the same at all: that of a step, beside what the episode has come to."""
-    rated = ((name, series[name]) for name in _named(roles, Role.OBJECTIVE, Role.SCORE))
-    moving = {n: s.steps for n, s in rated if len(s) >= MIN_POINTS and (s.values != s.values[0]).any()}
-    spans = {name: int(np.ptp(moving.get(name, 0))) for name in _named(roles, Role.OBJECTIVE, Role.SCORE)}
-    longest_span = max((spans[name] for name in _named(roles, Role.OBJECTIVE)), default=math.inf)
-    rest = (name for name in _named(roles, Role.SCORE) if role_of(name) is Role.OBJECTIVE)
-    whole = [name for name in rest if spans[name] > 2 * longest_span]
-    if not whole:
-        return {}
-    longest = max(whole, key=lambda name: (len(series[name]), -len(name)))
-    return dict.fromkeys(_named(roles, Role.OBJECTIVE), Role.SCORE) | {longest: Role.OBJECTIVE}
-
-
-def _held_out_unnamed(series: Log, roles: Roles) -> dict[str, Role]:
-    """`loss` beside a `train_loss` of as many other values, where no loss is named as held out: it is."""
-    if _named(roles, Role.VALIDATION_LOSS):
-        return {}
-    losses = {tuple(plain(name).split()): name for name in _named(roles, Role.LOSS)}
-    held_out: dict[str, Role] = {}
-    for words, name in losses.items():
-        if bare := losses.get(tuple(word for word in words if word not in aliases.OF_TRAINING)):
-            ours, theirs = series[name].values, series[bare].values
-            if len(ours) == len(theirs) and not np.array_equal(ours, theirs, equal_nan=True):
-                held_out[bare] = Role.VALIDATION_LOSS
-    return held_out
-
-
-def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
-    """What a level tells of names. `train` beside a loss that it goes along is that loss measured again, and
-    so `val` is that of the validation. A loss with the values of an opponent's part is that part."""
-    by_level: dict[str, Role] = {}
-    losses = _named(roles, Role.LOSS)
-    bare = [name for name in _named(roles, Role.OTHER) if plain(name) in ("train", "training")]
-    if losses and any(_goes_along(series[name], series[loss]) for name in bare for loss in losses):
-        evaluated = [n for n in _named(roles, Role.OTHER) if plain(n) in aliases.OF_EVALUATION]
-        by_level |= dict.fromkeys(evaluated, Role.VALIDATION_LOSS) | dict.fromkeys(bare, Role.LOSS)
-    opponents = [series[name].values for name in _named(roles, Role.PART_LOSS) if names.is_of_opponent(name)]
-    same = [n for n in losses if any(np.array_equal(series[n].values, values) for values in opponents)]
-    return by_level | dict.fromkeys(same if len(same) < len(losses) else [], Role.PART_LOSS)
-
-
-def _first_set(series: Log, roles: Roles) -> dict[str, Role]:
-    """`validation_0` beside `validation_1` where nothing is of the training: XGBoost's interface for
-    scikit-learn numbers all sets it is given. The first is the training's if its losses end far lower."""
-    sets = dict[str, dict[int, str]]()
-    for name in _named(roles, Role.VALIDATION_LOSS, Role.VALIDATION_SCORE):
-        if (match := _NUMBERED_SET.search(name)) and len(series[name]):
-            sets.setdefault(match[2], {})[int(match[1])] = name
-    ends = [
-        [series[names_of_set[n]].values[-1] for n in sorted(names_of_set)]
-        for names_of_set in sets.values()
-        if 0 in names_of_set and roles[names_of_set[0]] is Role.VALIDATION_LOSS
-    ]
-    far_lower = all(len(losses) > 1 and losses[0] < _FAR_LOWER * min(losses[1:]) for losses in ends)
-    if not ends or not far_lower or _named(roles, Role.LOSS):
-        return {}
-    trained = {Role.VALIDATION_LOSS: Role.LOSS, Role.VALIDATION_SCORE: Role.SCORE}
-    return {first: trained[roles[first]] for names_of_set in sets.values() if (first := names_of_set.get(0))}
-
-
-def _goes_along(measured: Series, loss: Series) -> bool:
-    """Whether the values of a series are near those of a loss at the same steps, and vary as they do."""
-    if min(len(measured), len(loss)) < MIN_POINTS or (np.diff(loss.steps) < 0).any():
-        return False
-    there = np.interp(measured.steps, loss.steps, loss.values)
-    near = median(np.abs(measured.values - there)) <= _NEAR_LOSS * median(np.abs(there))
-    return near and bool(np.corrcoef(measured.values, there)[0, 1] >= _ALONG)
 
 
 def _totals(roles: Roles, total: Role, part: Role) -> dict[str, Role]:

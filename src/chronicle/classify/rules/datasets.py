@@ -31,7 +31,7 @@ from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, SPIKES, typed_findings
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import step_gap
-from chronicle.metrics.roles import MIN_POINTS
+from chronicle.metrics.names import MIN_POINTS
 from chronicle.model import Finding, Role, Series
 
 DATASET_SPIKE, SKEW = "multi-dataset-spike", "resume-ratio-skew"

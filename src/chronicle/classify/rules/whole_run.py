@@ -74,8 +74,8 @@ from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, RISES, SHIFT, ty
 from chronicle.classify.rules.objectives import FAILED, PLATEAU, is_done
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import OF_AGENTS, step_gap
-from chronicle.metrics.names import LOSSES, is_of_opponent, loss_words
-from chronicle.metrics.roles import MIN_POINTS, SCORES, direction
+from chronicle.metrics.names import LOSSES, MIN_POINTS, is_of_opponent, loss_words
+from chronicle.metrics.roles import SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
 
 PERFECT, NOISY = "near-perfect", "noisy-healthy"
