@@ -27,7 +27,7 @@ from chronicle.readers import ASK_DOCTOR, read_all, what_to_do
 from chronicle.readers.catalogue import all_readers, is_notebook
 from chronicle.readers.console.chunks import chunks, sample, split
 from chronicle.readers.console.log import Log, Rows, text_of, watched
-from chronicle.readers.console.pairs import pairs
+from chronicle.readers.console.text_tables import pairs_in
 from chronicle.readers.find import claims, files_below
 from chronicle.readers.packed import unpacked
 from chronicle.readers.text import Head, encoding_of
@@ -239,7 +239,7 @@ def _unread_kinds(path: Path) -> list[dict[str, Any]]:
     read = (zip(c.numbers, c.lines, strict=True) for c in (chunks(path) if sample(Head.of(path)) else ()))
     filled = (numbered for numbered in chain.from_iterable(read) if numbered[1].strip())
     for number, line in islice(filled, MOST_LINES):
-        shape = tuple(pair.name for pair in pairs(split(text_of(line[:4000])).text))
+        shape = tuple(pair.name for pair in pairs_in(split(text_of(line[:4000])).text))
         counts[shape] += 1
         if len(first := shapes.setdefault(shape, [])) < MOST_SHOWN:
             first.append((number, _excerpt(line)))

@@ -15,7 +15,7 @@ from chronicle.readers.console import generic
 from chronicle.readers.console.counting import Epochs
 from chronicle.readers.console.line_formats import short_number
 from chronicle.readers.console.pairs import pairs
-from chronicle.readers.console.text_tables import settings
+from chronicle.readers.console.text_tables import pairs_in, settings
 from chronicle.readers.text import Head
 
 LINES = {
@@ -263,7 +263,7 @@ def test_settings_of_a_program(line):
 
 @pytest.mark.parametrize("line", LINES)
 def test_pairs_of_a_line(line):
-    assert repr({pair.name: pair.value for pair in pairs(line)}) == repr(
+    assert repr({pair.name: pair.value for pair in pairs_in(line)}) == repr(
         {k: float(v) for k, v in LINES[line].items()}
     )
 

@@ -35,7 +35,7 @@ from chronicle.readers.console.pairs import (
     is_result,
     last_word,
 )
-from chronicle.readers.console.text_tables import Table
+from chronicle.readers.console.text_tables import Table, pairs_in
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
 LOADED, RESUMED = "loaded", "resumed"  # of a checkpoint
@@ -280,7 +280,7 @@ def _as_bar(pair: Pair) -> Pair:
 
 @lru_cache(maxsize=2)  # a line that depends on those before it is asked for twice
 def _named(text: str) -> Sequence[Pair]:
-    return () if _VARIABLE.match(text) else tuple(map(_as_bar, pairs.pairs(text)))
+    return () if _VARIABLE.match(text) else tuple(map(_as_bar, pairs_in(text)))
 
 
 class Gatherer:

@@ -4,16 +4,14 @@ A name is one word, or up to five if a colon or an equals sign follows; a number
 that is imaginary, which is dropped. ``12/100`` is 12 (of 100); without a name before it, it is called
 "progress", and so is ``[12]`` at the beginning of a line.
 
-`reworded` names the numbers of lines that only knowledge of their trainer makes readable, `row_without_names`
-those of rows without names. A row of these tables is for a trainer in wide use.
+`reworded` names the numbers of lines that only knowledge of their trainer makes readable. A row of its table
+is for a trainer in wide use.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -115,73 +113,20 @@ def is_known(name: str) -> bool:
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
 _FLOAT = r"(?:[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf)"
 
-_CELL = re.compile(
-    r"(?P<p>\d{1,9}/\d{1,9})|(?P<g>[\d.]{1,9}[MG])|(?P<d>\d{4}-\d\d-\d\d)|(?P<t>\d\d:\d\d:\d\d(?:\.\d+)?)"
-    r"|(?P<i>\d{1,15})|(?P<f>[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d{1,3})?|-?nan|-?inf)",
-    re.IGNORECASE,
-)
-_VITS = "loss_disc loss_gen loss_fm loss_mel"
-# The columns that trainers in wide use print without names, as published in their source: the kinds of all
-# cells ("n" is a whole or a decimal number), and the names; "-" is left out.
-# fmt: off
-_COLUMN_ORDERS = tuple((re.compile(kinds.replace("n", "[if]")), names.split()) for kinds, names in (
-    (r"\[if", "step lr"),  # RVC, which names its losses in the line below
-    (r"\[n{5}if", f"{_VITS} loss_kl step lr"),  # so-vits-svc
-    (r"\[n{6}if", f"{_VITS} loss_dur loss_kl step lr"),  # VITS
-    (r"ifffdti", "epoch loss ppl lr - - -"),  # RWKV-LM
-    # results.txt of YOLOv5 to v7, named as in results.csv of its successors
-    (r"pgn{4}iin{7}", "epoch - train/box_loss train/obj_loss train/cls_loss train/loss - - metrics/precision"
-     " metrics/recall metrics/mAP_0.5 metrics/mAP_0.5-0.95 val/box_loss val/obj_loss val/cls_loss"),
-))
-# fmt: on
-_HIGHEST_RATE, _ROUNDING = 2e-3, 0.01  # of these trainers; of sums
-
-
-def row_without_names(text: str) -> list[Pair]:
-    """The pairs of a line that is a row of cells, in a list or separated by blanks. [] where no published
-    order fits, the learning rate is not small, or the perplexity is not the exponential of the loss."""
-    text = text.strip()
-    if not text[:1].isdecimal() and text[:1] != "[":
-        return []
-    is_list = text[0] == "[" and text[-1] == "]"
-    cells = text.strip("[]").replace(",", " " if is_list else ",").split()
-    matches = [_CELL.fullmatch(cell) for cell in cells]
-    if len(cells) < 2 or None in matches:
-        return []
-    kinds = "[" * is_list + "".join(match.lastgroup or "" for match in matches if match)
-    values = [number(re.sub(r"/\d+$|[MG]$", "", cell)) or 0.0 for cell in cells]
-    names = next((names for order, names in _COLUMN_ORDERS if order.fullmatch(kinds)), None)
-    names = names or _names_of_yolo(kinds, values)
-    ends = [int(cell.rpartition("/")[2]) if "/" in cell else 0 for cell in cells]
-    row = [Pair(*pair) for pair in zip(names, values, ends, strict=True) if pair[0] != "-"] if names else []
-    cell_values = {pair.name: pair.value for pair in row}
-    if not 0 <= cell_values.get("lr", 0.0) <= _HIGHEST_RATE:
-        return []
-    perplexity = cell_values.get("ppl", math.nan)
-    difference = abs(math.exp(min(cell_values.get("loss", 0.0), 700.0)) - perplexity)
-    return [] if difference > _ROUNDING * perplexity else row
-
-
-def _names_of_yolo(kinds: str, values: Sequence[float]) -> list[str]:
-    """The names in a row of YOLO with other columns than the published ones, [] for any other row: the total
-    is the sum of the cells before it, and two whole numbers (boxes and pixels) follow it."""
-    for at in reversed(range(4, len(values) - 4) if kinds.startswith("pg") else ()):
-        total = sum(values[2:at])
-        if kinds[at + 1 : at + 3] == "ii" and not abs(total - values[at]) > _ROUNDING * abs(total):
-            parts = [f"train/loss_{i}" for i in range(1, at - 1)]
-            others = [f"column {i + 1}" for i in range(at + 3, len(values))]
-            return ["epoch", "-", *parts, "train/loss", "-", "-", *others]
-    return []
-
-
 _THOUSANDS = {"": 1, "k": 1000, "K": 1000, "M": 10**6, "B": 10**9}
+
+
+# The names of the losses that so-vits-svc and VITS print as a list, by their number.
+LOSSES_OF_VITS = {
+    5: ("loss_disc", "loss_gen", "loss_fm", "loss_mel", "loss_kl"),
+    6: ("loss_disc", "loss_gen", "loss_fm", "loss_mel", "loss_dur", "loss_kl"),
+}
 
 
 def _with_names_of_vits(match: re.Match[str]) -> str:
     cells = match[1].strip("[]").split(",")
-    orders = (names for _, names in _COLUMN_ORDERS if names[-2:] == ["step", "lr"])
-    names = next((names[:-2] for names in orders if len(names) == len(cells) + 2), ())
-    return "".join(f"{name} = {cell}, " for name, cell in zip(names, cells, strict=False)) or match[0]
+    named = zip(LOSSES_OF_VITS.get(len(cells), ()), cells, strict=False)
+    return "".join(f"{name} = {cell}, " for name, cell in named) or match[0]
 
 
 def _of_levanter(match: re.Match[str]) -> str:
@@ -425,8 +370,6 @@ STATEMENT = re.compile(r"(?i)(?:\s\s|[#,;] )return (?:\w{0,20}\[|-?\d+(?!\.?\d)|
 
 def pairs(text: str) -> list[Pair]:
     """All pairs of a line, in order."""
-    if row := row_without_names(text):
-        return row
     if member := _MEMBER.match(text):
         own = pairs(shortened(text)[member.end() :])
         return [p if is_counter(p.name) else p._replace(name=f"{member[1]}/{p.name}") for p in own]

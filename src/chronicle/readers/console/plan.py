@@ -37,7 +37,7 @@ from chronicle.readers.console.line_records import BOX, Gatherer, Record
 from chronicle.readers.console.line_shapes import Shapes
 from chronicle.readers.console.log import Line, text_of
 from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, is_known, key_of
-from chronicle.readers.console.text_tables import header
+from chronicle.readers.console.text_tables import header, pairs_in
 from chronicle.readers.runs_in_table import FEWEST_ITEMS, names_an_evaluation
 from chronicle.readers.step_axis import Column, goes_up_and_down, is_whole
 from chronicle.readers.text import Head
@@ -119,7 +119,7 @@ def _may_be_of_training(text: str) -> bool:
     text = in_english(shortened(text))
     if "loss" in text.lower() or header(text) or BOX.fullmatch(text):
         return True
-    return any(is_judged(pair.name) or pairs.counts(pair) for pair in pairs.pairs(text))
+    return any(is_judged(pair.name) or pairs.counts(pair) for pair in pairs_in(text))
 
 
 def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes) -> Plan:

@@ -3,7 +3,8 @@
 epoch  train_loss  valid_loss  time        |           |    loss  ||    acc  |
 0      1.2005      1.1001      00:32       |     12/40 |  0.6931  ||  0.503  |
 
-`listed_settings` reads the names and values with which many logs begin, `settings` the arguments in a line.
+`row_without_names` reads rows without a header, whose columns are known by their trainer. `listed_settings`
+reads the names and values with which many logs begin, `settings` the arguments in a line.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 
 from chronicle.metrics.values import gathered
 from chronicle.readers.columns import number
-from chronicle.readers.console.pairs import Pair, counts, is_result, pairs
+from chronicle.readers.console.pairs import LOSSES_OF_VITS, Pair, counts, is_result, pairs
 from chronicle.readers.facts import Scalar, scalar
 from chronicle.readers.step_axis import step_rank
 
@@ -314,7 +315,7 @@ def listed_settings(lines: Iterable[str]) -> dict[str, Any]:
         text = line[:_LONGEST].strip()
         words = _without_brackets(text.strip(_FRAMES))
         listed = _listed(words, framed=text.startswith("|"))
-        names = [pair.name for pair in pairs(words)]
+        names = [pair.name for pair in pairs_in(words)]
         is_measured = any(map(is_result, names))
         if listed is not None and not is_measured:
             run += listed
@@ -371,3 +372,67 @@ def settings(text: str, *, anywhere: bool = False) -> dict[str, Scalar]:
     if len(assigned) < 2 or not (anywhere or not re.search(r"\w", _SETTING.sub("", text))):
         return {}
     return {n: value for n, text in assigned if (value := scalar(text.strip("'\""))) is not None}
+
+
+# --- rows without names ---
+_BARE_CELL = re.compile(
+    r"(?P<p>\d{1,9}/\d{1,9})|(?P<g>[\d.]{1,9}[MG])|(?P<d>\d{4}-\d\d-\d\d)|(?P<t>\d\d:\d\d:\d\d(?:\.\d+)?)"
+    r"|(?P<i>\d{1,15})|(?P<f>[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d{1,3})?|-?nan|-?inf)",
+    re.IGNORECASE,
+)
+# The columns that trainers in wide use print without names, as published in their source: the kinds of all
+# cells ("n" is a whole or a decimal number), and the names; "-" is left out.
+# fmt: off
+_COLUMN_ORDERS = tuple((re.compile(kinds.replace("n", "[if]")), names) for kinds, names in (
+    (r"\[if", ("step", "lr")),  # RVC, which names its losses in the line below
+    *((rf"\[n{{{n}}}if", (*names, "step", "lr")) for n, names in LOSSES_OF_VITS.items()),
+    (r"ifffdti", ("epoch", "loss", "ppl", "lr", "-", "-", "-")),  # RWKV-LM
+    # results.txt of YOLOv5 to v7, named as in results.csv of its successors
+    (r"pgn{4}iin{7}", ("epoch", "-", "train/box_loss", "train/obj_loss", "train/cls_loss", "train/loss", "-",
+     "-", "metrics/precision", "metrics/recall", "metrics/mAP_0.5", "metrics/mAP_0.5-0.95", "val/box_loss",
+     "val/obj_loss", "val/cls_loss")),
+))
+# fmt: on
+_HIGHEST_RATE, _ROUNDING = 2e-3, 0.01  # of these trainers; of sums
+
+
+def row_without_names(text: str) -> list[Pair]:
+    """The pairs of a line that is a row of cells, in a list or separated by blanks. [] where no published
+    order fits, the learning rate is not small, or the perplexity is not the exponential of the loss."""
+    text = text.strip()
+    if not text[:1].isdecimal() and text[:1] != "[":
+        return []
+    is_list = text[0] == "[" and text[-1] == "]"
+    cells = text.strip("[]").replace(",", " " if is_list else ",").split()
+    matches = [_BARE_CELL.fullmatch(cell) for cell in cells]
+    if len(cells) < 2 or None in matches:
+        return []
+    kinds = "[" * is_list + "".join(match.lastgroup or "" for match in matches if match)
+    values = [number(re.sub(r"/\d+$|[MG]$", "", cell)) or 0.0 for cell in cells]
+    published = next((names for order, names in _COLUMN_ORDERS if order.fullmatch(kinds)), ())
+    names = published or _names_of_yolo(kinds, values)
+    ends = [int(cell.rpartition("/")[2]) if "/" in cell else 0 for cell in cells]
+    row = [Pair(*pair) for pair in zip(names, values, ends, strict=True) if pair[0] != "-"] if names else []
+    cell_values = {pair.name: pair.value for pair in row}
+    if not 0 <= cell_values.get("lr", 0.0) <= _HIGHEST_RATE:
+        return []
+    perplexity = cell_values.get("ppl", math.nan)
+    difference = abs(math.exp(min(cell_values.get("loss", 0.0), 700.0)) - perplexity)
+    return [] if difference > _ROUNDING * perplexity else row
+
+
+def _names_of_yolo(kinds: str, values: Sequence[float]) -> Sequence[str]:
+    """The names in a row of YOLO with other columns than the published ones, [] for any other row: the total
+    is the sum of the cells before it, and two whole numbers (boxes and pixels) follow it."""
+    for at in reversed(range(4, len(values) - 4) if kinds.startswith("pg") else ()):
+        total = sum(values[2:at])
+        if kinds[at + 1 : at + 3] == "ii" and not abs(total - values[at]) > _ROUNDING * abs(total):
+            parts = [f"train/loss_{i}" for i in range(1, at - 1)]
+            others = [f"column {i + 1}" for i in range(at + 3, len(values))]
+            return ["epoch", "-", *parts, "train/loss", "-", "-", *others]
+    return []
+
+
+def pairs_in(text: str) -> list[Pair]:
+    """All pairs of a line, in order; also those of a row without names."""
+    return row_without_names(text) or pairs(text)
