@@ -42,13 +42,12 @@ from chronicle.readers.csv_tables import names_of
 from chronicle.readers.json_documents import MIN_CELLS, fewest_cells, rows_of_columns
 from chronicle.readers.packed import unpack
 from chronicle.readers.step_axis import Column, column_key, counted_by, counts_steps
-from chronicle.readers.text import Head, clean
+from chronicle.readers.text import NPY_STARTS, PARQUET_STARTS, ZIP_STARTS, Head, clean
 from chronicle.readers.trackers.offline import is_trackio
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 16
 MOST_CELLS, MOST_CELLS_PER_BYTE = 10_000_000, 100  # a small file may claim any number of rows
 NUMBERS, TEXT = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE"), "BYTE_ARRAY"  # physical types
@@ -58,7 +57,7 @@ def identify(head: Head) -> bool:
     """Whether a Parquet file has a column that counts steps, and one with a known metric or named values. An
     export that Trackio keeps next to its database is skipped, because it holds the same runs."""
     store = head.path.with_suffix(".db")
-    if not head.start.startswith(MAGIC) or (store.is_file() and is_trackio(Head.of(store))):
+    if not head.start.startswith(PARQUET_STARTS) or (store.is_file() and is_trackio(Head.of(store))):
         return False
     kinds = _kinds(head.path)
     numeric = [name for name, kind in kinds.items() if kind in NUMBERS]
@@ -177,7 +176,6 @@ def _values(array: pa.Array) -> NDArray[Any]:
 
 
 # --- NumPy ---
-NPY, ZIP = b"\x93NUMPY", b"PK\x03\x04"
 _MEMBER = struct.Struct("<8xH4xLL4xHH")  # packing, checksum, sizes of it, its name and the rest of its head
 _FIRST_ROWS, _MOST_BESIDE = 7, 100  # of a table, to name its columns; of arrays in the folder of one
 _IN_64_BITS, _HEADER_BYTES, _MOST_BYTES = 0xFFFFFFFF, 20_000, 16 * MOST_CELLS
@@ -217,8 +215,8 @@ def identify_numpy(head: Head) -> bool:
 
 
 def _is_numpy(head: Head) -> bool:
-    if not head.start.startswith(ZIP):
-        return head.start.startswith(NPY)
+    if not head.start.startswith(ZIP_STARTS):
+        return head.start.startswith(NPY_STARTS)
     return head.start[30 : 30 + int.from_bytes(head.start[26:28], "little")].endswith(b".npy")
 
 
@@ -313,7 +311,7 @@ def _forms(path: Path) -> dict[str, Form]:
 def _tables(path: Path, chosen: Mapping[str, Form]) -> tuple[dict[str, NDArray[Any]], list[Fault], bool]:
     """The whole rows of the arrays, a fault for each damaged one, and whether the file is cut."""
     tables, faults = dict[str, NDArray[Any]](), list[Fault]()
-    is_cut = Head.of(path).start.startswith(ZIP) and not zipfile.is_zipfile(path)
+    is_cut = Head.of(path).start.startswith(ZIP_STARTS) and not zipfile.is_zipfile(path)
     for name, content, is_right in _arrays(path, chosen):
         problem = "" if is_right is not False else "its checksum is wrong: some of its numbers may be, too"
         try:
@@ -335,7 +333,7 @@ def _arrays(path: Path, wanted: Collection[str] = ()) -> Iterator[tuple[str, byt
     cut, and where the list at the end of an archive says."""
     size, listed = path.stat().st_size, dict[int, zipfile.ZipInfo]()  # by where they begin
     with path.open("rb") as file:
-        if file.read(len(NPY)) == NPY:
+        if file.read(len(NPY_STARTS)) == NPY_STARTS:
             file.seek(0)
             yield path.stem, file.read(_MOST_BYTES if path.stem in wanted else _HEADER_BYTES), None
             return
@@ -345,7 +343,7 @@ def _arrays(path: Path, wanted: Collection[str] = ()) -> Iterator[tuple[str, byt
         for at in places:
             file.seek(at)
             start = file.read(_MEMBER.size)
-            if not start.startswith(ZIP) or len(start) < _MEMBER.size:
+            if not start.startswith(ZIP_STARTS) or len(start) < _MEMBER.size:
                 continue
             packing, checksum, n_packed, n_name, n_rest = _MEMBER.unpack(start)
             name, rest = file.read(n_name).decode("utf-8", "replace"), file.read(n_rest)
@@ -424,7 +422,7 @@ def read_pickle(path: Path) -> list[Attempt]:
 def _unpickled(path: Path) -> Any:
     stream = BytesIO(content := path.read_bytes())
     try:
-        if content.startswith(NPY) and not _form_of(stream).dtype.hasobject:
+        if content.startswith(NPY_STARTS) and not _form_of(stream).dtype.hasobject:
             raise ValueError("an array of numbers")
         return _plain(_unpickler(stream).load(), [len(content)])
     except Exception as err:  # bytes that are no pickle may raise anything

@@ -18,7 +18,7 @@ from chronicle.errors import BadLog, LogError, contained
 from chronicle.metrics.values import grouped
 from chronicle.model import Attempt
 from chronicle.readers.console import FORMATS, Format, format_of
-from chronicle.readers.text import Head, Kind, OnDemand
+from chronicle.readers.text import NPY_STARTS, PARQUET_STARTS, SQLITE_STARTS, ZIP_STARTS, Head, Kind, OnDemand
 
 GROUP = "chronicle.readers"  # of entry points
 
@@ -41,13 +41,12 @@ class Reader(Protocol):
 
 
 _JSON = b"{["
-SQLITE_STARTS, PARQUET_STARTS = b"SQLite format 3\0", b"PAR1"
 _KEPT = ("identify_folder", "read_folder", "run_key")
 _FOLDER = ("identify_folder", "read_folder")
 _LAUNCH, _STORE, _TABLES = (*_FOLDER, "foreign", "run_key"), (*_FOLDER, "runs"), (*_FOLDER, "runs", "lacks")
 _STORED = (SQLITE_STARTS, b"1")  # the time of a point [ms]
-_NPY = b"\x93NUMPY"  # of which an array of objects is a pickle
-_PICKLED = (_NPY, *(b"\x80" + bytes([protocol]) for protocol in range(2, 6)))
+# An array of objects is a pickle, too.
+_PICKLED = (NPY_STARTS, *(b"\x80" + bytes([protocol]) for protocol in range(2, 6)))
 _MLFLOW, _DVCLIVE = ("meta.yaml",), ("plots", "scalars")  # what the folder of a run holds
 _NOTEBOOK: Any = OnDemand("notebook", "notebook", hooks=("runs", "lacks"), opens=b"{")
 READERS = cast(
@@ -71,7 +70,7 @@ READERS = cast(
         OnDemand("trackers.offline", "sacred", (), -1, _KEPT, ("metrics.json",), starts=b"{"),
         OnDemand("trackers.offline", "catboost", (), -1, _KEPT, ("catboost_training.json",), starts=b"{"),
         OnDemand("binary_tables", "parquet", hooks=("runs",), starts=PARQUET_STARTS),
-        OnDemand("binary_tables", "numpy", hooks=("lacks",), starts=(_NPY, b"PK\3\4")),
+        OnDemand("binary_tables", "numpy", hooks=("lacks",), starts=(NPY_STARTS, ZIP_STARTS)),
         OnDemand("binary_tables", "pickle", hooks=("lacks", "runs"), starts=_PICKLED),
         _NOTEBOOK,
         *FORMATS,

@@ -43,6 +43,9 @@ _COUNT_OF = re.compile(r"(\d{1,18})\s?/\s?\d{1,18}")  # how far a training is of
 # Columns of what the environments of an agent tell of each episode.
 REWARD, LENGTH = "episode reward", "episode length"
 
+# The fault of a log of Hugging Face's Trainer.
+FILTERED_LOSS = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
+
 REPEATED_SHARE = 0.9  # share of the rows that stand twice, where several loggers tell the same
 _UNIX_UNITS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))
 _FLUSH_CELLS = 1 << 16

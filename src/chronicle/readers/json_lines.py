@@ -24,7 +24,7 @@ from chronicle.metrics.names import LOSSES, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Fault, Place, Role, Steps
-from chronicle.readers.columns import Builder, attempt_of, columns_of, text_of
+from chronicle.readers.columns import FILTERED_LOSS, Builder, attempt_of, columns_of, text_of
 from chronicle.readers.facts import below_config, config_facts, named_facts
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, may_change_settings, runs_of
@@ -355,7 +355,6 @@ def whole_document(
 # Keys of the state that hold arguments of the training.
 CONFIG = ("max_steps", "num_train_epochs", "train_batch_size", "logging_steps", "eval_steps", "save_steps")
 
-_FILTERED = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
 _HISTORY = '"log_history"'
 
 
@@ -390,7 +389,7 @@ def read_state(path: Path) -> list[Attempt]:
         raise BadLog(str(path), "has an empty log_history. Remedy: check logging_steps of the Trainer")
     norms = [row.get("grad_norm") for row in rows if row.get("loss") == 0.0]
     filtered = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
-    faults = [Fault(Place(str(path)), _FILTERED, filtered)] if filtered else []
+    faults = [Fault(Place(str(path)), FILTERED_LOSS, filtered)] if filtered else []
     return [attempt_of(path, len(rows), columns_of(rows), facts=facts, faults=faults, truncated=truncated)]
 
 

@@ -26,10 +26,9 @@ from urllib.parse import unquote, urljoin
 
 from chronicle.errors import ChronicleError, LogError, MissingExtra, NothingToRead, UsageError
 from chronicle.metrics.values import distinct_names
-from chronicle.readers.catalogue import PARQUET_STARTS, SQLITE_STARTS
 from chronicle.readers.facts import surroundings
 from chronicle.readers.find import is_log, log_like
-from chronicle.readers.text import Head
+from chronicle.readers.text import PARQUET_STARTS, SQLITE_STARTS, Head
 from chronicle.readers.trackers import typed
 from chronicle.readers.trackers.mlflow import SYSTEM, about, listed
 from chronicle.workspace.config import Confines, may_redirect

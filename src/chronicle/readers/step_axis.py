@@ -7,7 +7,6 @@ axis; the others tell the steps of rows in which it is blank. Steps that begin a
 from __future__ import annotations
 
 import re
-from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, LAUNCH_NAMES, STEP_NAMES
-from chronicle.metrics.arithmetic import any_numbers, first_showings, median
+from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import role_of
 from chronicle.model import Fault, Floats, Place, Role, Steps
 from chronicle.readers.text import clean
@@ -303,37 +302,6 @@ def _falls_with_episodes(counter: Column, episodes: Column, name: str) -> bool:
     anew = bool((values[1:][up] == values[:1]).all() and (forward[~up] > 0).all())
     often = column_key(name).endswith("s") and _RISES_PER_FALL * n_falls > n_rises
     return bool(n_falls >= MANY and (anew or often))
-
-
-_FEWEST_EPOCHS = 4  # and rows in each
-
-
-def once_an_epoch(columns: dict[str, tuple[array[float], array[int]]], names: Collection[str]) -> None:
-    """Leaves of what is measured once an epoch, and shown by every bar until the next one, its first showing.
-    ``columns`` are values and the rows they stand in. A metric of these ``names`` is such a one where it
-    changes once in most of the epochs; one that is frozen does not change."""
-    epoch_values, in_rows = next((c for name, c in columns.items() if name.lower() == "epoch"), ((), ()))
-    for name in names if len(epoch_values) else ():
-        values, rows = (np.array(cells) for cells in columns[name])
-        epochs = np.array(epoch_values)[np.maximum(np.searchsorted(in_rows, rows, side="right") - 1, 0)]
-        ends = np.flatnonzero(np.append(epochs[1:] != epochs[:-1], True))
-        same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
-        changes = 1 + np.flatnonzero(~same)
-        of_epochs = np.searchsorted(ends, changes)
-        often = len(ends) >= _FEWEST_EPOCHS and len(rows) >= _FEWEST_EPOCHS * len(ends)
-        if often and 2 * len(changes) >= len(ends) and (np.diff(of_epochs) > 0).all():
-            unchanged = np.setdiff1d(np.arange(1, len(ends)), of_epochs)
-            first = np.unique(np.concatenate([[0], changes, ends[unchanged]]))
-            columns[name] = array("d", values[first]), array("i", rows[first].tolist())
-
-
-def at_changes(columns: dict[str, tuple[array[float], array[int]]], names: Collection[str]) -> None:
-    """Leaves of what a bar shows again and again, until it is given new numbers every so many counts, their
-    first showings. ``columns`` and ``names`` are as of `once_an_epoch`."""
-    for name in names:
-        values, rows = (np.array(cells) for cells in columns[name])
-        if (firsts := first_showings(values, in_bar=True)) is not None:
-            columns[name] = array("d", values[firsts]), array("i", rows[firsts].tolist())
 
 
 def _is_axis(values: NDArray[Any]) -> bool:

@@ -21,6 +21,9 @@ from typing import Any, TextIO
 from chronicle.model import Attempt, Fault, Place
 
 HEAD_BYTES = 8192
+# The first bytes of formats that several readers ask for.
+SQLITE_STARTS, PARQUET_STARTS = b"SQLite format 3\0", b"PAR1"
+NPY_STARTS, ZIP_STARTS = b"\x93NUMPY", b"PK\x03\x04"
 _MOST_ZEROS = 1 << 26  # bytes at the start of a file that are skipped
 _CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])  # that no text has; 27 begins a colour
 _LONE_ZERO = re.compile(rb"(?<!\0)\0(?!\0)")  # a damaged byte; where there are more, nothing was written

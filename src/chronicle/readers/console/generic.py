@@ -11,9 +11,12 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from chronicle.metrics.arithmetic import first_showings
 from chronicle.metrics.names import name_words, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Attempt, Role
@@ -27,12 +30,12 @@ from chronicle.readers.console.pairs import IMPROVED, PROGRESS, is_judged, is_kn
 from chronicle.readers.console.plan import plan_of, shapes_of
 from chronicle.readers.console.text_tables import settings
 from chronicle.readers.facts import Scalar, config_facts
-from chronicle.readers.step_axis import at_changes, once_an_epoch
 from chronicle.readers.text import Head, json_or_none
 
 NAME = "key-value"
 
 _FEWEST_POINTS = 3  # of a metric without a role
+_FEWEST_EPOCHS = 4  # and rows in each, for a metric that is measured once an epoch
 _MOST_TRIES = 16  # places in a block of lines at which reading in a batch is tried in vain
 _ARGUMENTS = re.compile(r"(?i)\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b")
 _PARAMETERS = re.compile(r"(?i)\b(?<!best )param(?:eter)?s[:= ]{1,3}\{")  # an optimiser may tell its own, too
@@ -67,9 +70,9 @@ def read(path: Path) -> list[Attempt]:
     if (learn := columns.get("learn")) and learn[0][-1] > learn[0][0]:
         # CatBoost names no metric, but each of its trees fits the training data better: what rises is a score
         log.rows.roles |= {"learn": Role.SCORE, "test": Role.VALIDATION_SCORE}
-    once_an_epoch(columns, [*filter(is_judged, columns)])
+    _leave_first_of_epoch(columns, [*filter(is_judged, columns)])
     if reader.course.counter == PROGRESS:
-        at_changes(columns, [name for name in columns if is_result(name) and IMPROVED not in name])
+        _leave_changes(columns, [name for name in columns if is_result(name) and IMPROVED not in name])
         steps = np.array(log.rows.steps)
         for epochs, rows in (columns[name] for name in filter(pairs.names_epoch, columns)):
             if len({*(steps[rows] - np.array(epochs))}) == 1 < len(rows):  # what the bar counts is named here
@@ -119,7 +122,40 @@ def _separate_uncounted(columns: dict[str, Column], uncounted: Mapping[str, Mapp
         for label in dict.fromkeys(labels.values()):
             groups[f"{label}/{name}"] = np.isin(rows, [row for row, of in labels.items() if of == label])
         for group, of_group in groups.items():
-            columns[group] = array("d", values[of_group]), array("i", rows[of_group].tolist())
+            columns[group] = _in_rows(values[of_group], rows[of_group])
+
+
+def _in_rows(values: NDArray[Any], rows: NDArray[Any]) -> Column:
+    """A column of these values in these rows."""
+    return array("d", values), array("i", rows.tolist())
+
+
+def _leave_first_of_epoch(columns: dict[str, Column], names: Iterable[str]) -> None:
+    """Leaves of what is measured once an epoch, and shown by every bar until the next one, its first showing.
+    A metric of these ``names`` is such a one where it changes once in most of the epochs; one that is frozen
+    does not change."""
+    epoch_values, in_rows = next((c for name, c in columns.items() if name.lower() == "epoch"), ((), ()))
+    for name in names if len(epoch_values) else ():
+        values, rows = (np.array(cells) for cells in columns[name])
+        epochs = np.array(epoch_values)[np.maximum(np.searchsorted(in_rows, rows, side="right") - 1, 0)]
+        ends = np.flatnonzero(np.append(epochs[1:] != epochs[:-1], True))
+        same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+        changes = 1 + np.flatnonzero(~same)
+        of_epochs = np.searchsorted(ends, changes)
+        often = len(ends) >= _FEWEST_EPOCHS and len(rows) >= _FEWEST_EPOCHS * len(ends)
+        if often and 2 * len(changes) >= len(ends) and (np.diff(of_epochs) > 0).all():
+            unchanged = np.setdiff1d(np.arange(1, len(ends)), of_epochs)
+            first = np.unique(np.concatenate([[0], changes, ends[unchanged]]))
+            columns[name] = _in_rows(values[first], rows[first])
+
+
+def _leave_changes(columns: dict[str, Column], names: Iterable[str]) -> None:
+    """Leaves of what a bar shows again and again, until it is given new numbers every so many counts, their
+    first showings."""
+    for name in names:
+        values, rows = (np.array(cells) for cells in columns[name])
+        if (firsts := first_showings(values, in_bar=True)) is not None:
+            columns[name] = _in_rows(values[firsts], rows[firsts])
 
 
 class LogReader:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.model import Attempt, Fault, Floats, Place, Steps
-from chronicle.readers.columns import numbers
+from chronicle.readers.columns import FILTERED_LOSS, numbers
 from chronicle.readers.console.chunks import time_in
 from chronicle.readers.console.log import Line, Log, Rows
 
@@ -210,8 +210,7 @@ def read(path: Path) -> list[Attempt]:
     log.truncated |= bool(bars.waiting)  # no bar came after them: the end is missing
     attempt = log.attempt()
     if filtered := own["filtered"]:
-        what = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
-        attempt = replace(attempt, faults=(*attempt.faults, Fault(Place(str(path)), what, filtered)))
+        attempt = replace(attempt, faults=(*attempt.faults, Fault(Place(str(path)), FILTERED_LOSS, filtered)))
     return [attempt]
 
 

@@ -28,7 +28,7 @@ from chronicle.model import Attempt, Fault, Place, Role, Series, Steps
 from chronicle.readers.columns import attempt_of, number
 from chronicle.readers.facts import config_facts
 from chronicle.readers.step_axis import Column, axis_by_name, counted_by
-from chronicle.readers.text import Head
+from chronicle.readers.text import SQLITE_STARTS, Head
 from chronicle.workspace.locks import scratch
 
 CLOSING = "train_runtime"  # a metric of transformers, logged once with the means over a whole training
@@ -159,7 +159,6 @@ def seconds(time_ms: Any) -> float | None:
         return None
 
 
-MAGIC = b"SQLite format 3\0"
 MAX_CELL = 1 << 24  # bytes
 MAX_WAIT_S = 60.0  # for a batch of rows
 BATCH_ROWS, MAX_TABLES = 10_000, 1000
@@ -234,7 +233,7 @@ def opened(path: Path) -> Iterator[Store]:
 
 def tables_of(path: Path) -> dict[str, tuple[str, ...]]:
     """The columns of each plain table of an SQLite file; {} for any other file, or a damaged one."""
-    if Head.of(path).start.startswith(MAGIC):
+    if Head.of(path).start.startswith(SQLITE_STARTS):
         with suppress(BadLog), opened(path) as store:
             return store.tables
     return {}

@@ -21,7 +21,7 @@ from chronicle.errors import BadLog
 from chronicle.metrics.values import distinct_names, gathered
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import trackers
-from chronicle.readers.text import Head, Lines, clean
+from chronicle.readers.text import SQLITE_STARTS, Head, Lines, clean
 from chronicle.readers.trackers import PointLog, Store, typed
 
 _INFINITE = {sign * sys.float_info.max: sign * math.inf for sign in (1, -1)}  # as the database stores it
@@ -55,7 +55,7 @@ def identify(head: Head) -> bool:
 
 
 def _is_database(path: Path) -> bool:
-    return Head.of(path).start.startswith(trackers.MAGIC)
+    return Head.of(path).start.startswith(SQLITE_STARTS)
 
 
 def runs(path: Path) -> list[str]:

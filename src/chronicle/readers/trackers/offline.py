@@ -31,7 +31,7 @@ from chronicle.readers.events.tfrecord import BYTES, FIXED64, VARINT, fields, la
 from chronicle.readers.facts import config_facts
 from chronicle.readers.json_lines import Row, flat, whole_document
 from chronicle.readers.packed import most_unpacked, too_large
-from chronicle.readers.text import Faults, Head, clean, json_or_none
+from chronicle.readers.text import SQLITE_STARTS, ZIP_STARTS, Faults, Head, clean, json_or_none
 from chronicle.readers.trackers import PointLog, Store, only_file, opened, tables_of, typed
 from chronicle.readers.trackers.wandb import faults_of_records, seconds_of
 
@@ -413,9 +413,9 @@ _ROWS = (
         re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"), file="*.swanlab"),
     OfflineFolder("neptune", "monitoring/", re.compile(rb'\{"obj": \{"type": "'), _fill_neptune,
         re.compile(r"run__(?P<key>[^_]+)__.+"), file="data-1.log"),
-    OfflineFolder("neptune-scale", "runtime/", re.compile(trackers.MAGIC), _fill_neptune_database,
+    OfflineFolder("neptune-scale", "runtime/", re.compile(SQLITE_STARTS), _fill_neptune_database,
         re.compile(r"(?P<key>.+)_\d{16,20}"), mine=_is_neptune_database, file="run_operations.sqlite3"),
-    Offline("comet", _COMET_OWN, re.compile(rb"PK\x03\x04"), _fill_comet,
+    Offline("comet", _COMET_OWN, re.compile(ZIP_STARTS), _fill_comet,
         re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip"), mine=_is_comet),
     OfflineFolder("clearml", ":monitor:", _CLEARML, _fill_clearml, file="metrics.jsonl"),
     OfflineFolder("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
