@@ -128,7 +128,7 @@ def test_a_console_format_is_a_module_or_a_row_and_a_line(kind: str, package: Pa
     place = "console.toy" if kind == "module" else "console.line_formats"
     insert(
         console / "__init__.py",
-        '    Format("console.mlperf", "mlperf"),\n',
+        '    Format("console.dictionaries", "mlperf"),\n',
         f'    Format("{place}", "toy"),\n',
     )
     assert run(package, "-c", PRINT_SERIES, str(log)) == "toy [1, 2] [2.5, 2.25]\n"

@@ -44,7 +44,7 @@ class Format(OnDemand):
 FORMATS = (
     Format("console.megatron", "megatron"),
     Format("console.line_formats", "nanotron"),
-    Format("console.mlperf", "mlperf"),
+    Format("console.dictionaries", "mlperf"),
     Format("console.line_formats", "llm.c"),
     Format("console.line_formats", "modded-nanogpt"),
     Format("console.line_formats", "dllogger"),
@@ -52,7 +52,7 @@ FORMATS = (
     Format("console.line_formats", "torchtitan", FALLBACK=-1),  # whose expected losses are a table of numbers
     Format("console.line_formats", "nanogpt"),
     Format("console.line_formats", "mlx"),
-    Format("console.hf_dict", "hf-console"),
+    Format("console.dictionaries", "hf-console"),
     Format("console.line_formats", "keras-console"),
     Format("console.line_formats", "deepspeed"),  # the engine of many trainers whose own records say more
     OnDemand("console.generic", "key-value", FALLBACK=1),
