@@ -371,6 +371,12 @@ CONSOLE_IN_EPOCH_NAMES = tuple(_ON_CONSOLE.split())
 EPOCH_NAMES = ("epoch", "epochs", "ep", "epoch_num", "epoch_idx")  # all but the first may be a setting
 _TIMES = "timestamp _timestamp wall_time walltime datetime date_time date time ts"
 TIME_NAMES = tuple(_TIMES.split())
+# Columns of a table that say to which metric, run or phase a row belongs.
+METRIC_NAMES = ("metric", "title", "tag", "name", "metric_name", "key", "variable")
+PART_NAMES = ("variant", "series")  # what a metric of this name is of, or which one of a title
+VALUE_NAMES = ("value", "metric_value", "scalar")
+ID_NAMES, RUN_NAMES = ("run_id", "run_uuid"), ("run", "run_name", "run_id", "run_uuid")
+PHASE_NAMES = ("mode", "phase", "split", "stage", "subset")
 # A DataFrame is made by hand and may have a metric of any other name: only plain words are its step.
 FRAME_STEP_NAMES = ("step", "steps", "global_step", "_step", "iteration", "iter", "epoch")
 

@@ -32,13 +32,14 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
+from chronicle.metrics.aliases import METRIC_NAMES, OF_EVALUATION, OF_TRAINING, RUN_NAMES, VALUE_NAMES
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import name_words, names_a_loss, role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import json_documents, runs_in_table
 from chronicle.readers.columns import columns_of
 from chronicle.readers.csv_tables import names_of
+from chronicle.readers.items import LARGEST_GRID
 from chronicle.readers.json_documents import MIN_CELLS, fewest_cells, rows_of_columns
 from chronicle.readers.packed import unpack
 from chronicle.readers.step_axis import Column, column_key, counted_by, counts_steps
@@ -63,8 +64,8 @@ def identify(head: Head) -> bool:
     numeric = [name for name, kind in kinds.items() if kind in NUMBERS]
     texts = {column_key(name) for name, kind in kinds.items() if kind == TEXT}
     counting = [name for name in numeric if counted_by(name) in ("step", "epoch")]
-    has_values = any(column_key(name) in runs_in_table.VALUE_NAMES for name in numeric)
-    is_long = has_values and not texts.isdisjoint(runs_in_table.METRIC_NAMES)
+    has_values = any(column_key(name) in VALUE_NAMES for name in numeric)
+    is_long = has_values and not texts.isdisjoint(METRIC_NAMES)
     is_known = any(role_of(name) is not Role.OTHER for name in numeric if name not in counting)
     return bool(counting) and (is_long or is_known)
 
@@ -90,9 +91,9 @@ def _kinds(path: Path) -> dict[str, str]:
 
 def runs(path: Path) -> list[str]:
     """The names of the runs in the table (the fact "run" of their attempts). Raises BadLog as `read`."""
-    keys = [name for name in _kinds(path) if column_key(name) in runs_in_table.RUN_NAMES]
+    keys = [name for name in _kinds(path) if column_key(name) in RUN_NAMES]
     columns, n_rows, _ = _columns(path, keys) if keys else ({}, 0, [])
-    if columns and n_rows <= runs_in_table.LARGEST_GRID:  # it may hold one result of each run
+    if columns and n_rows <= LARGEST_GRID:  # it may hold one result of each run
         return [attempt.facts["run"] for attempt in read(path) if "run" in attempt.facts]
     return [run for run in runs_in_table.runs_of(path, columns) if run] if columns else []
 

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.metrics.aliases import LAUNCH_NAMES, TIME_NAMES
+from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.metrics.arithmetic import any_numbers, median
-from chronicle.metrics.names import plain, role_of
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers import step_axis
@@ -320,62 +319,3 @@ def iso_seconds(cells: Sequence[str] | NDArray[Any]) -> Floats | None:
     """Unix seconds from ISO 8601 texts, UTC where they name no zone; None where most are something else."""
     times = np.array([moment(cell, np.nan) for cell in cells], np.float64)
     return times if 2 * np.count_nonzero(~np.isnan(times)) > len(cells) else None
-
-
-# --- rows that are no steps of a training ---
-FEWEST_MOMENTS, _LEAST_DISTANCE_S = 16, 900.0  # a training may log each minute, as its clock has no seconds
-_FEWEST_SETTINGS = 3  # two numbers may count the rows: a cycle and what is in it
-# What a model says of an item, and what is so.
-_PREDICTED = re.compile(r"(?:y )?pred(?:s|icted|ictions?)?(?: (?:class|label|value)s?)?")
-_TRUE = re.compile(r"(?:(?:y )?true|actual|ground truth)(?: (?:class|label|value)s?)?|labels?|targets?")
-
-
-def predictions(columns: Mapping[str, Column]) -> list[str]:
-    """The columns of predictions and of the truth beside them, of which each row is that of an item; [] if
-    one of them lacks, if no metric is beside them, or if a counter goes through the table: what is predicted
-    then is that of a step."""
-    sides = [[n for n in columns if side.fullmatch(plain(n))] for side in (_PREDICTED, _TRUE)]
-    is_measured = any(role_of(name) is not Role.OTHER for name in columns)
-    counted = (c.values for n, c in columns.items() if step_axis.is_counter(n) and not c.is_text)
-    is_course = any((steps[1:] >= steps[:-1]).all() for steps in counted)
-    return [*sides[0], *sides[1]] if all(sides) and is_measured and not is_course else []
-
-
-def moments(columns: Mapping[str, Column]) -> list[str]:
-    """The column of the moments at which rows were measured or simulated: dates at equal distances, of a
-    quarter of an hour at least, but for days and hours that are left out; [] without one."""
-    for name, column in columns.items():
-        dates = column.values.tolist() if column.is_text and len(column.values) >= FEWEST_MOMENTS else []
-        if not dates or iso_seconds(dates[:FEWEST_MOMENTS]) is None or (times := iso_seconds(dates)) is None:
-            continue
-        gaps = np.diff(times)
-        if (least := gaps.min()) >= _LEAST_DISTANCE_S and median(gaps) == least and not (gaps % least).any():
-            return [name]
-    return []
-
-
-def crossed_settings(columns: Mapping[str, NDArray[Any]]) -> list[str]:
-    """The first columns of a table of results, if these are whole numbers of which each is combined once with
-    all of the others, as in a grid that was searched; [] for any other table."""
-    settings = list[str]()
-    n_combined = 1
-    for name, values in columns.items():
-        n_combined *= (n := len(np.unique(values)))
-        settings.append(name)
-        if n < 2 or n_combined > len(values) or (values % 1).any():
-            return []
-        if n_combined == len(values) and len(settings) >= _FEWEST_SETTINGS:
-            rows = np.column_stack([columns[name] for name in settings])
-            return settings if len(np.unique(rows, axis=0)) == len(rows) else []
-    return []
-
-
-def evaluated_episodes(path: Path, columns: Mapping[str, Column]) -> list[str]:
-    """The column that numbers the episodes of an evaluation, one after the other, in a file that is named
-    after it; [] if something else is counted on, for then the agent is evaluated while it learns."""
-    counted = {n: c.values for n, c in columns.items() if step_axis.is_counter(n) and not c.is_text}
-    growing = [name for name, values in counted.items() if len(values) > 1 and (np.diff(values) > 0).all()]
-    each = all((np.diff(counted[name]) == 1).all() for name in growing)
-    of_episodes = [name for name in growing if step_axis.names_one_of(name, LAUNCH_NAMES)]
-    is_evaluation = any(word.startswith("eval") for word in plain(path.stem).split())
-    return of_episodes if is_evaluation and each and of_episodes == growing else []

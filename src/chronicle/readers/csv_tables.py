@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.errors import BadLog
-from chronicle.metrics.aliases import OF_TRAINING, TIME_NAMES
+from chronicle.metrics.aliases import OF_TRAINING, PHASE_NAMES, RUN_NAMES, TIME_NAMES
 from chronicle.metrics.names import name_words, names_a_loss, role_of
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Role, Series
@@ -46,7 +46,7 @@ from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _MONTH = re.compile(r"\d{4}-\d\d")
 # Columns whose texts say nothing of whether a table that counts is a log.
-_NAMES_AND_DATES = {*runs_in_table.RUN_NAMES, *runs_in_table.PHASE_NAMES, *TIME_NAMES}
+_NAMES_AND_DATES = {*RUN_NAMES, *PHASE_NAMES, *TIME_NAMES}
 _LOGS = frozenset(("log", "logs", "history"))  # words of a file's name
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
@@ -248,7 +248,7 @@ def runs(path: Path) -> list[str]:
     if listed := _listed(head):
         return [*dict.fromkeys(row["run"] for row in listed[0] if "run" in row)]
     names, *rows = _begin(head) or [[]]
-    named = {*map(column_key, names)} & {*runs_in_table.RUN_NAMES}
+    named = {*map(column_key, names)} & {*RUN_NAMES}
     several = named or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
     if not several and not (loss_of(path) and len(names) > 2) and not _may_change_settings(head, names, rows):
         return []

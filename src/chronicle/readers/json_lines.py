@@ -20,6 +20,7 @@ import numpy as np
 import orjson
 
 from chronicle.errors import BadLog
+from chronicle.metrics.aliases import RUN_NAMES
 from chronicle.metrics.names import LOSSES, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import grouped
@@ -27,7 +28,7 @@ from chronicle.model import Attempt, Fault, Place, Role, Steps
 from chronicle.readers.columns import FILTERED_LOSS, Builder, attempt_of, columns_of, text_of
 from chronicle.readers.facts import below_config, config_facts, named_facts
 from chronicle.readers.read_on import read_lines
-from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, may_change_settings, runs_of
+from chronicle.readers.runs_in_table import attempts_of, may_change_settings, runs_of
 from chronicle.readers.step_axis import Column, counts_steps, is_counter
 from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_json, json_or_none
 

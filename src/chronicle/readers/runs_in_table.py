@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import pairwise, permutations
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -21,57 +21,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.metrics.aliases import LAUNCH_NAMES, OF_EVALUATION, OF_TRAINING, TIME_NAMES, word_set
+from chronicle.metrics import aliases
+from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES, word_set
 from chronicle.metrics.arithmetic import any_numbers, median
-from chronicle.metrics.names import LOSSES, are_sizes, name_words, names_a_loss, plain, role_of, says_nothing
+from chronicle.metrics.names import LOSSES, name_words, names_a_loss, plain, role_of, says_nothing
 from chronicle.metrics.values import distinct_names
 from chronicle.model import Attempt, Role, Steps
-from chronicle.readers.columns import (
-    attempt_of,
-    columns_of,
-    crossed_settings,
-    evaluated_episodes,
-    moments,
-    predictions,
-)
-from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter, names_one_of
+from chronicle.readers import items
+from chronicle.readers.columns import attempt_of, columns_of
+from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter
 from chronicle.readers.text import clean
 
-METRIC_NAMES = ("metric", "title", "tag", "name", "metric_name", "key", "variable")
-PART_NAMES = ("variant", "series")  # what a metric of this name is of, or which one of a title
-VALUE_NAMES = ("value", "metric_value", "scalar")
-ID_NAMES, RUN_NAMES = ("run_id", "run_uuid"), ("run", "run_name", "run_id", "run_uuid")
-EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, whose names begin with the run
-
-PHASE_NAMES = ("mode", "phase", "split", "stage", "subset")
 _PHASES = OF_TRAINING | OF_EVALUATION
-_PLACES = frozenset((*TIME_NAMES, *METRIC_NAMES, *PART_NAMES, *ID_NAMES, *RUN_NAMES, *PHASE_NAMES))
 OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
+EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, whose names begin with the run
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE)
 JUDGED = (*SCORES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
 _ASIDE = word_set("time elapsed seconds sec s minutes duration n id index seed")
 _OF_RUNS, _OF_SETTINGS = "results of runs", "settings of runs"  # columns of their names
+_MOST_NAMED = 3  # columns that tell results apart
 _VALUE = frozenset(("value", "values", "data", "y", "0"))  # "0" is what pandas calls a column without a name
-
-FEWEST_ITEMS, _MOST_NAMED = 3, 3  # rows of results; columns that tell them apart
-_RANKED = 8  # rows whose order is no chance
-LARGEST_GRID = 10_000  # rows of a table of results
-_NUMBER_OF = re.compile(r"^(?:n|num|number_of|max)_")
-_A_WORD = re.compile(r"[^\W\d_]{2}")
-_COUNTING = "epoch|ep|step|iter|iteration|checkpoint|ckpt|batch|round|episode"
-_COUNTED = re.compile(rf"(?i)(?<![a-z])(?:{_COUNTING})s?(?![a-z])")
-_FLAGS = frozenset(("true", "false", "yes", "no", "none", "nan"))
-_PLACE = frozenset(("id", "idx", "index"))  # in a data set, or of a row
-# What stays as it is while one model is trained, in plain words; and numbers of items, not of processes.
-_SETTING = re.compile(
-    r"(?:hidden|embedding|embed|latent) (?:size|dim|width|units)|(?:(?:n|num) )?(?:layers|heads|units)"
-    r"|width|depth|horizon|seed|dropout|weight decay"
-)
-_ITEM = re.compile(
-    r"name|(?!(?:batch|step|epoch|episode|iter|iteration|round|gpu|rank|worker|process|env|device)\b)\w+ id"
-    r"|(?:trial|config|configuration|(?:cv )?fold|member|repeat)(?: (?:no|number|index))?|(?:random )?seed"
-)
 
 Columns = Mapping[str, Column]
 
@@ -104,14 +74,14 @@ def attempts_of(
 def _course_or_items(path: Path, read: Callable[..., Attempt], columns: Columns, n_rows: int) -> Attempt:
     """The attempt of a table, on the axis "item" where its rows are results of configurations or of items.
     Where steps without an order, or all the same, seem to count the rows, only numbers of items say so."""
-    names = [_OF_RUNS] if _OF_RUNS in columns else predictions(columns) or grid_columns(columns, n_rows)
-    names, attempt = names or evaluated_episodes(path, columns), read()
+    names = [_OF_RUNS] if _OF_RUNS in columns else items.result_columns(path, columns, n_rows)
+    attempt = read()
     steps = max(attempt.series.values(), key=len).steps
     n_moves, n_down = (np.count_nonzero(way(steps[1:], steps[:-1])) for way in (np.not_equal, np.less))
     if not names and attempt.axis == "row":
-        names = item_columns(columns, n_rows)
+        names = items.item_columns(columns, n_rows)
     elif not names and (4 * n_down > n_moves or not n_moves):
-        names = [name for name in item_columns(columns, n_rows) if _ITEM.fullmatch(plain(name))]
+        names = [name for name in items.item_columns(columns, n_rows) if items.ITEM.fullmatch(plain(name))]
     if not names:
         return attempt
     rows_are = f"configurations or items ({', '.join(map(clean, names[:_MOST_NAMED]))}), no steps"
@@ -121,99 +91,7 @@ def _course_or_items(path: Path, read: Callable[..., Attempt], columns: Columns,
 
 def places_rows(name: str) -> bool:
     """Whether a column of this name says where its rows belong: their step, clock, run, phase or metric."""
-    return is_counter(name) or column_key(name) in _PLACES
-
-
-def grid_columns(columns: Columns, n_rows: int) -> list[str]:
-    """The settings in a table that holds a few results of each of several trainings, say after 10, 50 and 100
-    epochs; none in any other table. Its steps begin again and again, while a setting changes where they do
-    and nowhere else. A training that is logged counts from its first step on, by equal ones, and nothing
-    that counts grows in every row of such a table. Where it begins again so often, three rows are no log."""
-    if not FEWEST_ITEMS <= n_rows <= LARGEST_GRID:
-        return []
-    whole = {n: c.values for n, c in columns.items() if len(c.rows) == n_rows}
-    if any(is_counter(n) and not columns[n].is_text and (c[1:] > c[:-1]).all() for n, c in whole.items()):
-        return []
-    for name, steps in whole.items():
-        may_count = not columns[name].is_text and float(steps[0]).is_integer() and _may_count(name)
-        if not may_count or not np.array_equal(steps, np.floor(steps)):
-            continue
-        begins = np.flatnonzero(steps[1:] <= steps[:-1]) + 1
-        is_size = 4 * len(begins) > 3 * len(steps)  # such as that of a batch, which hardly ever grows
-        is_size |= 2 * len(np.unique(steps)) > len(steps)  # or the tokens of one: steps of a grid come again
-        if len(begins) + 1 < FEWEST_ITEMS or is_size:
-            continue
-        longest = max(np.split(steps, begins), key=len)
-        gaps = np.diff(longest)
-        logged = longest[0] in (0, 1, *gaps[:1]) and bool((gaps == gaps[:1]).all())
-        repeated = len(longest) <= FEWEST_ITEMS and len(begins) >= _RANKED
-        if len(longest) < _RANKED and (repeated or not logged):
-            return [n for n, cells in whole.items() if n != name and _is_setting(n, cells, begins)]
-    return []
-
-
-def _may_count(name: str) -> bool:
-    return is_counter(name) or is_counter(_NUMBER_OF.sub("", column_key(name)))
-
-
-def _is_setting(name: str, cells: NDArray[Any], begins: NDArray[np.intp]) -> bool:
-    """Whether the cells change only where steps begin again, and come again or stay for several rows."""
-    if role_of(name) in (*LOSSES, *SCORES) or _may_count(name) or column_key(name) in _PLACES:
-        return False
-    changes = np.flatnonzero(cells[1:] != cells[:-1]) + 1
-    stays = 2 * (len(begins) + 1) <= len(cells) or 2 * len(set(cells.tolist())) <= len(cells)
-    return bool(len(changes) and np.isin(changes, begins).all() and stays)
-
-
-def item_columns(columns: Columns, n_rows: int) -> list[str]:
-    """The columns that say of which configuration or item each row is, where nothing counts the rows. In a
-    ranking, which stands in the order of a loss or a score from the best on, as no training goes, whole
-    numbers that come again are settings, whatever they are called."""
-    if Role.OBJECTIVE in map(role_of, columns) and any(names_one_of(n, LAUNCH_NAMES) for n in columns):
-        return []  # episodes and what each of them was worth, perhaps in another world each time
-    if names := [name for name, column in columns.items() if _names_items(name, column, n_rows)]:
-        return names
-    whole = {n: c.values for n, c in columns.items() if not c.is_text and len(c.values) == n_rows}
-    is_ranking = n_rows >= _RANKED and any(_ranks(name, values) for name, values in whole.items())
-    ranked = [name for name, values in whole.items() if is_ranking and _is_grid(values)]
-    return ranked or crossed_settings(whole) or moments(columns)
-
-
-def _ranks(name: str, values: NDArray[Any]) -> bool:
-    """Whether no row is better by this column than the one before, and some are worse."""
-    role = role_of(name)
-    badness = values * (1.0 if role in LOSSES else -1.0)
-    before, after = badness[:-1], badness[1:]  # compared, not subtracted: they may be infinite
-    ordered = (after >= before).all() and 2 * np.count_nonzero(after > before) > len(values)
-    return role in (*LOSSES, *SCORES) and bool(ordered)
-
-
-def _is_grid(values: NDArray[Any]) -> bool:
-    """Whether a column holds few whole numbers, each of which comes again after others."""
-    distinct, changes = len(np.unique(values)), int(np.count_nonzero(values[1:] != values[:-1]))
-    return bool((values == np.round(values)).all()) and 1 < distinct <= min(changes, len(values) // 2)
-
-
-def _names_items(name: str, column: Column, n_rows: int) -> bool:
-    """Whether a column alone says of which configuration or item each row is: texts that differ, other than
-    flags and names of steps (`model_epoch10.pt`), or settings that no training changes. They come again after
-    others, as in a grid; what changes once or twice is a phase of a training. Nearly each has a ``name``."""
-    cells = column.values.tolist()
-    distinct, changes = set(cells), sum(a != b for a, b in pairwise(cells))
-    is_place = column_key(name) in _PLACES and not (name == "name" and 10 * len(distinct) > 9 * n_rows)
-    if n_rows < FEWEST_ITEMS or is_place or 2 * len(cells) < n_rows:
-        return False
-    again = changes >= len(distinct) > 1
-    if not column.is_text:
-        places = plain(name) in _PLACE and any(a > b for a, b in pairwise(cells))  # of items that were drawn
-        is_item = (places or _ITEM.fullmatch(plain(name)) is not None) and len(distinct) == len(cells)
-        return is_item or are_sizes(name, cells) or (again and _SETTING.fullmatch(plain(name)) is not None)
-    if not again and (len(distinct) < 2 or 4 * len(distinct) < n_rows):
-        return False
-    texts = list(map(str, distinct))
-    words = sum(_A_WORD.search(text) is not None for text in texts)
-    counts = sum(_COUNTED.search(text) is not None for text in texts)
-    return 2 * words > len(texts) >= 2 * counts and not {text.lower() for text in texts} <= _FLAGS
+    return is_counter(name) or column_key(name) in items.PLACES
 
 
 # --- runs ---
@@ -226,13 +104,13 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
     metrics, or by columns that only the file's name calls losses. Metrics beside values make a long table,
     and one result of each of several runs a single table."""
     by_key = {column_key(name): name for name in columns}
-    keys = [by_key[key] for key in dict.fromkeys((*ID_NAMES, *RUN_NAMES)) if key in by_key]
+    keys = [by_key[key] for key in dict.fromkeys((*aliases.ID_NAMES, *aliases.RUN_NAMES)) if key in by_key]
     keys = [name for name in keys if _names_runs(columns[name])]
     if not keys and (settings := _settings_of_runs(columns)):
         columns = {name: column for name, column in columns.items() if name not in settings}
         columns[_OF_SETTINGS] = _joined([*settings.values()], _n_rows(settings))
         keys = [_OF_SETTINGS]
-    value = next((by_key[key] for key in VALUE_NAMES if key in by_key), "")
+    value = next((by_key[key] for key in aliases.VALUE_NAMES if key in by_key), "")
     runs = _split(columns, keys) if keys else _exported(columns)
     if value and not columns[value].is_text and (metrics := _metrics(columns, by_key)):
         runs = {run: _widened(of_run, metrics, value) for run, of_run in runs.items()}
@@ -240,7 +118,7 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
         return by_file(path, dict(columns))
     n_rows = sum(max((len(c.rows) for c in of_run.values()), default=0) for of_run in runs.values())
     cells = (c.values.tolist() for of_run in runs.values() for c in of_run.values())
-    is_short = len(runs) >= FEWEST_ITEMS and 0 < n_rows <= LARGEST_GRID
+    is_short = len(runs) >= items.FEWEST_ITEMS and 0 < n_rows <= items.LARGEST_GRID
     if not is_short or any(len(set(own)) != 1 for own in cells):
         return runs
     results = ({n: c.values.tolist()[0] for n, c in of_run.items()} for of_run in runs.values())
@@ -253,13 +131,15 @@ def _settings_of_runs(columns: Columns) -> Columns:
     is no text, as of a table in which each row is the result of a configuration."""
     n_rows = max((len(column.rows) for column in columns.values()), default=0)
     whole = {name: column for name, column in columns.items() if len(column.rows) == n_rows}
-    texts = [name for name, column in whole.items() if column.is_text and column_key(name) not in _PLACES]
+    texts = [
+        name for name, column in whole.items() if column.is_text and column_key(name) not in items.PLACES
+    ]
     steps = next((c.values for n, c in whole.items() if is_counter(n) and not c.is_text), np.empty(0))
     begins = np.flatnonzero(steps[1:] < steps[:-1]) + 1
-    if not texts or not len(begins) or n_rows <= FEWEST_ITEMS * (len(begins) + 1):
+    if not texts or not len(begins) or n_rows <= items.FEWEST_ITEMS * (len(begins) + 1):
         return {}
-    seeds = [name for name in whole if _SETTING.fullmatch(plain(name))]
-    settings = [n for n in dict.fromkeys((*texts, *seeds)) if _is_setting(n, whole[n].values, begins)]
+    seeds = [name for name in whole if items.SETTING.fullmatch(plain(name))]
+    settings = [n for n in dict.fromkeys((*texts, *seeds)) if items.is_setting(n, whole[n].values, begins)]
     if not {*settings} & {*texts}:
         return {}
     for name in (name for name in settings if name not in texts):
@@ -272,14 +152,14 @@ def may_change_settings(first: Mapping[str, Any], second: Mapping[str, Any], las
     """Whether the first two rows of a table and its last one may be of runs with other settings: a text is
     the same in two rows and another one at the end."""
     texts = (name for name, cell in first.items() if isinstance(cell, str) and second.get(name) == cell)
-    return any(last.get(n, first[n]) != first[n] and column_key(n) not in _PLACES for n in texts)
+    return any(last.get(n, first[n]) != first[n] and column_key(n) not in items.PLACES for n in texts)
 
 
 def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
     """The columns of text that name the metric in a long table, the whole first; those that vary."""
     texts = {key: name for key, name in by_key.items() if columns[name].is_text}
-    wholes = [texts[key] for key in METRIC_NAMES if key in texts]
-    parts = [texts[key] for key in PART_NAMES if key in texts]
+    wholes = [texts[key] for key in aliases.METRIC_NAMES if key in texts]
+    parts = [texts[key] for key in aliases.PART_NAMES if key in texts]
     telling = [name for name in columns if name in wholes and len(set(columns[name].values)) > 1]
     return (telling or wholes[:1]) + parts
 
@@ -435,7 +315,7 @@ def _phases_in(name: str, column: Column) -> list[str]:
         words = [of_flag.get(word, "") for word in words]
     known = Counter(word for word in words if word in _PHASES)
     both = known.keys() & OF_TRAINING and known.keys() & OF_EVALUATION
-    enough = len(words) // 2 + 1 if is_flag or phase in PHASE_NAMES else len(words)
+    enough = len(words) // 2 + 1 if is_flag or phase in aliases.PHASE_NAMES else len(words)
     return words if both and known.total() >= enough else []
 
 

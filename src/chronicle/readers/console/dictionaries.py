@@ -1,14 +1,14 @@
 """Formats whose records are dictionaries, as Python or JSON writes them.
 
 Hugging Face's Trainer: ``{'loss': 2.27, 'grad_norm': nan, 'epoch': 0.4}``. These lines name no step. The
-Trainer's progress bar tells it, where the log has it; otherwise training lines are counted. The last line (with
-train_runtime) is a summary, and becomes a fact.
+Trainer's progress bar tells it, where the log has it; otherwise training lines are counted. The last line
+(with train_runtime) is a summary, and becomes a fact.
 
-MLPerf: ``:::MLLOG {"time_ms": 1, "key": "eval_accuracy", "value": 0.2, ...}``. The steps are those of the first
-counter among ``step``, ``samples_count`` and ``epoch_num`` that any record of statistics has. Records without it
-stand at the step that was reached when they were printed, or at the first. The summary of a block names the step
-at which it began: its metrics are called ``block/...`` and stand at its end. Whether ``eval_accuracy`` is a loss
-depends on the benchmark.
+MLPerf: ``:::MLLOG {"time_ms": 1, "key": "eval_accuracy", "value": 0.2, ...}``. The steps are those of the
+first counter among ``step``, ``samples_count`` and ``epoch_num`` that any record of statistics has. Records
+without it stand at the step that was reached when they were printed, or at the first. The summary of a block
+names the step at which it began: its metrics are called ``block/...`` and stand at its end. Whether
+``eval_accuracy`` is a loss depends on the benchmark.
 """
 
 from __future__ import annotations

@@ -1,0 +1,206 @@
+"""Rows of a table that are no steps of a training: results of configurations, items of a data set, moments of
+a simulation, episodes of an evaluation.
+
+Each function names the columns that say so, and none if the rows may be a course of steps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chronicle.metrics import aliases
+from chronicle.metrics.aliases import TIME_NAMES
+from chronicle.metrics.arithmetic import median
+from chronicle.metrics.names import LOSSES, are_sizes, plain, role_of
+from chronicle.metrics.roles import SCORES
+from chronicle.model import Role
+from chronicle.readers.columns import iso_seconds
+from chronicle.readers.step_axis import Column, column_key, is_counter, names_one_of
+
+# Columns that say where a row belongs; roles of what is measured.
+_OF_RUN = (*aliases.ID_NAMES, *aliases.RUN_NAMES, *aliases.PHASE_NAMES)
+PLACES = frozenset((*TIME_NAMES, *aliases.METRIC_NAMES, *aliases.PART_NAMES, *_OF_RUN))
+_MEASURED = (*LOSSES, *SCORES, Role.OBJECTIVE)
+
+FEWEST_ITEMS = 3  # rows of results
+_RANKED = 8  # rows whose order is no chance
+LARGEST_GRID = 10_000  # rows of a table of results
+_NUMBER_OF = re.compile(r"^(?:n|num|number_of|max)_")
+_A_WORD = re.compile(r"[^\W\d_]{2}")
+_COUNTING = "epoch|ep|step|iter|iteration|checkpoint|ckpt|batch|round|episode"
+_COUNTED = re.compile(rf"(?i)(?<![a-z])(?:{_COUNTING})s?(?![a-z])")
+_FLAGS = frozenset(("true", "false", "yes", "no", "none", "nan"))
+_PLACE = frozenset(("id", "idx", "index"))  # in a data set, or of a row
+# What stays as it is while one model is trained, in plain words; and numbers of items, not of processes.
+SETTING = re.compile(
+    r"(?:hidden|embedding|embed|latent) (?:size|dim|width|units)|(?:(?:n|num) )?(?:layers|heads|units)"
+    r"|width|depth|horizon|seed|dropout|weight decay"
+)
+ITEM = re.compile(
+    r"name|(?!(?:batch|step|epoch|episode|iter|iteration|round|gpu|rank|worker|process|env|device)\b)\w+ id"
+    r"|(?:trial|config|configuration|(?:cv )?fold|member|repeat)(?: (?:no|number|index))?|(?:random )?seed"
+)
+_FEWEST_MOMENTS, _LEAST_DISTANCE_S = 16, 900.0  # a training may log each minute, as its clock has no seconds
+_FEWEST_SETTINGS = 3  # two numbers may count the rows: a cycle and what is in it
+# What a model says of an item, and what is so.
+_PREDICTED = re.compile(r"(?:y )?pred(?:s|icted|ictions?)?(?: (?:class|label|value)s?)?")
+_TRUE = re.compile(r"(?:(?:y )?true|actual|ground truth)(?: (?:class|label|value)s?)?|labels?|targets?")
+
+Columns = Mapping[str, Column]
+
+
+def result_columns(path: Path, columns: Columns, n_rows: int) -> list[str]:
+    """The columns that say that the rows are results, also where steps seem to count them."""
+    return predictions(columns) or grid_columns(columns, n_rows) or evaluated_episodes(path, columns)
+
+
+def grid_columns(columns: Columns, n_rows: int) -> list[str]:
+    """The settings in a table that holds a few results of each of several trainings, say after 10, 50 and 100
+    epochs; none in any other table. Its steps begin again and again, while a setting changes where they do
+    and nowhere else. A training that is logged counts from its first step on, by equal ones, and nothing
+    that counts grows in every row of such a table. Where it begins again so often, three rows are no log."""
+    if not FEWEST_ITEMS <= n_rows <= LARGEST_GRID:
+        return []
+    whole = {n: c.values for n, c in columns.items() if len(c.rows) == n_rows}
+    if any(is_counter(n) and not columns[n].is_text and (c[1:] > c[:-1]).all() for n, c in whole.items()):
+        return []
+    for name, steps in whole.items():
+        may_count = not columns[name].is_text and float(steps[0]).is_integer() and _may_count(name)
+        if not may_count or not np.array_equal(steps, np.floor(steps)):
+            continue
+        begins = np.flatnonzero(steps[1:] <= steps[:-1]) + 1
+        is_size = 4 * len(begins) > 3 * len(steps)  # such as that of a batch, which hardly ever grows
+        is_size |= 2 * len(np.unique(steps)) > len(steps)  # or the tokens of one: steps of a grid come again
+        if len(begins) + 1 < FEWEST_ITEMS or is_size:
+            continue
+        longest = max(np.split(steps, begins), key=len)
+        gaps = np.diff(longest)
+        logged = longest[0] in (0, 1, *gaps[:1]) and bool((gaps == gaps[:1]).all())
+        repeated = len(longest) <= FEWEST_ITEMS and len(begins) >= _RANKED
+        if len(longest) < _RANKED and (repeated or not logged):
+            return [n for n, cells in whole.items() if n != name and is_setting(n, cells, begins)]
+    return []
+
+
+def _may_count(name: str) -> bool:
+    return is_counter(name) or is_counter(_NUMBER_OF.sub("", column_key(name)))
+
+
+def is_setting(name: str, cells: NDArray[Any], begins: NDArray[np.intp]) -> bool:
+    """Whether the cells change only where steps begin again, and come again or stay for several rows."""
+    if role_of(name) in _MEASURED or _may_count(name) or column_key(name) in PLACES:
+        return False
+    changes = np.flatnonzero(cells[1:] != cells[:-1]) + 1
+    stays = 2 * (len(begins) + 1) <= len(cells) or 2 * len(set(cells.tolist())) <= len(cells)
+    return bool(len(changes) and np.isin(changes, begins).all() and stays)
+
+
+def item_columns(columns: Columns, n_rows: int) -> list[str]:
+    """The columns that say of which configuration or item each row is, where nothing counts the rows. In a
+    ranking, which stands in the order of a loss or a score from the best on, as no training goes, whole
+    numbers that come again are settings, whatever they are called."""
+    if Role.OBJECTIVE in map(role_of, columns) and any(
+        names_one_of(n, aliases.LAUNCH_NAMES) for n in columns
+    ):
+        return []  # episodes and what each of them was worth, perhaps in another world each time
+    if names := [name for name, column in columns.items() if _names_items(name, column, n_rows)]:
+        return names
+    whole = {n: c.values for n, c in columns.items() if not c.is_text and len(c.values) == n_rows}
+    is_ranking = n_rows >= _RANKED and any(_ranks(name, values) for name, values in whole.items())
+    ranked = [name for name, values in whole.items() if is_ranking and _is_grid(values)]
+    return ranked or crossed_settings(whole) or moments(columns)
+
+
+def _ranks(name: str, values: NDArray[Any]) -> bool:
+    """Whether no row is better by this column than the one before, and some are worse."""
+    role = role_of(name)
+    badness = values * (1.0 if role in LOSSES else -1.0)
+    before, after = badness[:-1], badness[1:]  # compared, not subtracted: they may be infinite
+    ordered = (after >= before).all() and 2 * np.count_nonzero(after > before) > len(values)
+    return role in _MEASURED and bool(ordered)
+
+
+def _is_grid(values: NDArray[Any]) -> bool:
+    """Whether a column holds few whole numbers, each of which comes again after others."""
+    distinct, changes = len(np.unique(values)), int(np.count_nonzero(values[1:] != values[:-1]))
+    return bool((values == np.round(values)).all()) and 1 < distinct <= min(changes, len(values) // 2)
+
+
+def _names_items(name: str, column: Column, n_rows: int) -> bool:
+    """Whether a column alone says of which configuration or item each row is: texts that differ, other than
+    flags and names of steps (`model_epoch10.pt`), or settings that no training changes. They come again after
+    others, as in a grid; what changes once or twice is a phase of a training. Nearly each has a ``name``."""
+    cells = column.values.tolist()
+    distinct, changes = set(cells), sum(a != b for a, b in pairwise(cells))
+    is_place = column_key(name) in PLACES and not (name == "name" and 10 * len(distinct) > 9 * n_rows)
+    if n_rows < FEWEST_ITEMS or is_place or 2 * len(cells) < n_rows:
+        return False
+    again = changes >= len(distinct) > 1
+    if not column.is_text:
+        places = plain(name) in _PLACE and any(a > b for a, b in pairwise(cells))  # of items that were drawn
+        is_item = (places or ITEM.fullmatch(plain(name)) is not None) and len(distinct) == len(cells)
+        return is_item or are_sizes(name, cells) or (again and SETTING.fullmatch(plain(name)) is not None)
+    if not again and (len(distinct) < 2 or 4 * len(distinct) < n_rows):
+        return False
+    texts = list(map(str, distinct))
+    words = sum(_A_WORD.search(text) is not None for text in texts)
+    counts = sum(_COUNTED.search(text) is not None for text in texts)
+    return 2 * words > len(texts) >= 2 * counts and not {text.lower() for text in texts} <= _FLAGS
+
+
+def predictions(columns: Columns) -> list[str]:
+    """The columns of predictions and of the truth beside them, of which each row is that of an item; [] if
+    one of them lacks, if no metric is beside them, or if a counter goes through the table: what is predicted
+    then is that of a step."""
+    sides = [[n for n in columns if side.fullmatch(plain(n))] for side in (_PREDICTED, _TRUE)]
+    is_measured = any(role_of(name) is not Role.OTHER for name in columns)
+    counted = (c.values for n, c in columns.items() if is_counter(n) and not c.is_text)
+    is_course = any((steps[1:] >= steps[:-1]).all() for steps in counted)
+    return [*sides[0], *sides[1]] if all(sides) and is_measured and not is_course else []
+
+
+def moments(columns: Columns) -> list[str]:
+    """The column of the moments at which rows were measured or simulated: dates at equal distances, of a
+    quarter of an hour at least, but for days and hours that are left out; [] without one."""
+    for name, column in columns.items():
+        dates = column.values.tolist() if column.is_text and len(column.values) >= _FEWEST_MOMENTS else []
+        if not dates or iso_seconds(dates[:_FEWEST_MOMENTS]) is None or (times := iso_seconds(dates)) is None:
+            continue
+        gaps = np.diff(times)
+        if (least := gaps.min()) >= _LEAST_DISTANCE_S and median(gaps) == least and not (gaps % least).any():
+            return [name]
+    return []
+
+
+def crossed_settings(columns: Mapping[str, NDArray[Any]]) -> list[str]:
+    """The first columns of a table of results, if these are whole numbers of which each is combined once with
+    all of the others, as in a grid that was searched; [] for any other table."""
+    settings = list[str]()
+    n_combined = 1
+    for name, values in columns.items():
+        n_combined *= (n := len(np.unique(values)))
+        settings.append(name)
+        if n < 2 or n_combined > len(values) or (values % 1).any():
+            return []
+        if n_combined == len(values) and len(settings) >= _FEWEST_SETTINGS:
+            rows = np.column_stack([columns[name] for name in settings])
+            return settings if len(np.unique(rows, axis=0)) == len(rows) else []
+    return []
+
+
+def evaluated_episodes(path: Path, columns: Columns) -> list[str]:
+    """The column that numbers the episodes of an evaluation, one after the other, in a file that is named
+    after it; [] if something else is counted on, for then the agent is evaluated while it learns."""
+    counted = {n: c.values for n, c in columns.items() if is_counter(n) and not c.is_text}
+    growing = [name for name, values in counted.items() if len(values) > 1 and (np.diff(values) > 0).all()]
+    each = all((np.diff(counted[name]) == 1).all() for name in growing)
+    of_episodes = [name for name in growing if names_one_of(name, aliases.LAUNCH_NAMES)]
+    is_evaluation = any(word.startswith("eval") for word in plain(path.stem).split())
+    return of_episodes if is_evaluation and each and of_episodes == growing else []
