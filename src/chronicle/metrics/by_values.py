@@ -111,8 +111,8 @@ def _retold(series: Log, totals: Sequence[str]) -> dict[str, ByValues]:
     decided = dict[str, ByValues]()
     for bare in totals:
         named = ({f"{phase} {plain(bare)}" for phase in phases} for phases in _PHASES)
-        beside = ([name for name in series if plain(name) in own] for own in named)
-        of_both = [max(own, key=lambda name: len(series[name]), default="") for own in beside]
+        of_phases = ([name for name in series if plain(name) in own] for own in named)
+        of_both = [max(own, key=lambda name: len(series[name]), default="") for own in of_phases]
         if all(of_both) and arithmetic.is_retold(series[bare], [series[name] for name in of_both]):
             decided[bare] = ByValues(Role.OTHER, f"tells again what {' and '.join(of_both)} tell")
     return decided
@@ -224,13 +224,13 @@ def _no_data_sets(series: Log, roles: Roles) -> list[str]:
     """The losses that no known word calls those of data sets, if the whole is often above or below all."""
     of_sets = with_role(roles, Role.DATASET_LOSS)
     unknown = [name for name in of_sets if not aliases.CORPORA & loss_words(name)]
-    for whole in (series[name] for name in with_role(roles, Role.LOSS)):
-        same = [series[n].values for n in unknown if np.array_equal(series[n].steps, whole.steps)]
-        if len(same) < 2 or len(whole) < MIN_POINTS:
+    for loss in (series[name] for name in with_role(roles, Role.LOSS)):
+        same = [series[n].values for n in unknown if np.array_equal(series[n].steps, loss.steps)]
+        if len(same) < 2 or len(loss) < MIN_POINTS:
             continue
-        slack = _ROUNDED * np.abs(whole.values)
+        slack = _ROUNDED * np.abs(loss.values)
         above, below = np.max(same, axis=0) + slack, np.min(same, axis=0) - slack
-        if np.mean((whole.values > above) | (whole.values < below)) >= _NO_MEAN:
+        if np.mean((loss.values > above) | (loss.values < below)) >= _NO_MEAN:
             return unknown
     return []
 
@@ -284,10 +284,10 @@ def _logged_throughout(series: Log, roles: Roles) -> dict[str, Role]:
     spans = {name: int(np.ptp(moving.get(name, 0))) for name in with_role(roles, Role.OBJECTIVE, Role.SCORE)}
     longest_span = max((spans[name] for name in with_role(roles, Role.OBJECTIVE)), default=math.inf)
     rest = (name for name in with_role(roles, Role.SCORE) if role_of(name) is Role.OBJECTIVE)
-    whole = [name for name in rest if spans[name] > 2 * longest_span]
-    if not whole:
+    longer = [name for name in rest if spans[name] > 2 * longest_span]
+    if not longer:
         return {}
-    longest = max(whole, key=lambda name: (len(series[name]), -len(name)))
+    longest = max(longer, key=lambda name: (len(series[name]), -len(name)))
     return dict.fromkeys(with_role(roles, Role.OBJECTIVE), Role.SCORE) | {longest: Role.OBJECTIVE}
 
 

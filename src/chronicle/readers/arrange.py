@@ -71,8 +71,9 @@ def _epochs_begun(log: Attempt) -> dict[int, int]:
     if log.axis != "step" or epochs is None or (epochs.values % 1 != 0).any():
         return {}
     numbers, first = np.unique(epochs.values, return_index=True)
-    whole = dict(zip(numbers.astype(int).tolist(), epochs.steps[first].tolist(), strict=True))
-    return whole if np.ptp(numbers) == len(numbers) - 1 and (np.diff(epochs.steps[first]) > 0).all() else {}
+    step_by_epoch = dict(zip(numbers.astype(int).tolist(), epochs.steps[first].tolist(), strict=True))
+    in_order = np.ptp(numbers) == len(numbers) - 1 and (np.diff(epochs.steps[first]) > 0).all()
+    return step_by_epoch if in_order else {}
 
 
 def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
@@ -152,15 +153,16 @@ def _with_episodes(attempts: Sequence[Attempt]) -> list[Attempt]:
 def _episodes(monitors: Sequence[Attempt]) -> Attempt:
     """The episodes of all environments in the order in which they ended, at the steps of all of them. The
     clock of one environment starts again with each launch that appends to its file."""
-    parts = [monitor.series for monitor in monitors]
-    ended = np.concatenate([part[LENGTH].times for part in parts])
-    order = np.argsort(ended, kind="stable") if len(parts) > 1 else np.arange(len(ended))
-    lengths = np.concatenate([part[LENGTH].values for part in parts])[order]
+    environments = [monitor.series for monitor in monitors]
+    ended = np.concatenate([own[LENGTH].times for own in environments])
+    order = np.argsort(ended, kind="stable") if len(environments) > 1 else np.arange(len(ended))
+    lengths = np.concatenate([own[LENGTH].values for own in environments])[order]
     steps = np.cumsum(lengths).astype(np.int64)
     series = dict[str, Series]()
-    for metric in parts[0]:
-        logged = [part[metric] for part in parts if metric in part and len(part[metric]) == len(part[LENGTH])]
-        if len(logged) == len(parts):  # of every episode
+    for metric in environments[0]:
+        having = (own for own in environments if metric in own)
+        logged = [own[metric] for own in having if len(own[metric]) == len(own[LENGTH])]
+        if len(logged) == len(environments):  # of every episode
             values = np.concatenate([curve.values for curve in logged])[order]
             times = np.concatenate([curve.times for curve in logged])[order]
             series[metric] = Series(metric, Role.OTHER, steps, values, times)

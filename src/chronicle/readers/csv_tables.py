@@ -172,9 +172,9 @@ def _begin(head: Head) -> list[list[str]]:
     spelling = spelling_of(even[1:], delimiter, 1 + even[0].count(delimiter))
     header = even[0].replace(*spelling) if delimiter == ":" else even[0].replace("\t,", "\t")
     rows = list(cells_of([header, *(line.replace(*spelling) for line in even[1:])], delimiter))
-    whole = rows[: max(len(rows) - 1, 1)]  # the last one may be cut
-    if all(len(row) > 1 and is_blank(row[-1]) for row in whole):  # each line ends with a comma
-        rows = [row[: len(whole[0]) - 1] for row in rows]
+    complete = rows[: max(len(rows) - 1, 1)]  # the last one may be cut
+    if all(len(row) > 1 and is_blank(row[-1]) for row in complete):  # each line ends with a comma
+        rows = [row[: len(complete[0]) - 1] for row in rows]
     return rows
 
 
@@ -392,10 +392,10 @@ def _rows_in_bars(lines: Iterable[str]) -> tuple[list[Row], bool]:
     """The rows of all tables with bars between their cells that count steps beside a loss or a score, and
     whether the last row is cut. Rows with a text in them compare trainings, and are left out."""
     rows, names, above, is_cut = list[Row](), list[str](), list[str](), False
-    for whole in lines:
-        line = whole.strip()
+    for raw_line in lines:
+        line = raw_line.strip()
         is_rule = _RULE.fullmatch(line) is not None
-        is_cut = bool(names) and not whole.endswith("\n") and not is_rule
+        is_cut = bool(names) and not raw_line.endswith("\n") and not is_rule
         if "|" not in line and not is_rule:
             names, above = [], []
         elif not is_rule:

@@ -118,8 +118,8 @@ def scalar(text: str) -> Any:
     if text == "None" or text.lower() in _WORDS:  # as Python writes it; `none` is a text
         return _WORDS.get(text.lower())
     if _NUMBER.fullmatch(text):
-        whole = text.lstrip("+-").replace("_", "").isdigit()
-        return int(text) if whole and len(text) < 19 else float(text)
+        is_whole = text.lstrip("+-").replace("_", "").isdigit()
+        return int(text) if is_whole and len(text) < 19 else float(text)
     return text
 
 

@@ -68,10 +68,10 @@ def grid_columns(columns: Columns, n_rows: int) -> list[str]:
     that counts grows in every row of such a table. Where it begins again so often, three rows are no log."""
     if not FEWEST_ITEMS <= n_rows <= LARGEST_GRID:
         return []
-    whole = {n: c.values for n, c in columns.items() if len(c.rows) == n_rows}
-    if any(is_counter(n) and not columns[n].is_text and (c[1:] > c[:-1]).all() for n, c in whole.items()):
+    filled = {n: c.values for n, c in columns.items() if len(c.rows) == n_rows}
+    if any(is_counter(n) and not columns[n].is_text and (c[1:] > c[:-1]).all() for n, c in filled.items()):
         return []
-    for name, steps in whole.items():
+    for name, steps in filled.items():
         may_count = not columns[name].is_text and float(steps[0]).is_integer() and _may_count(name)
         if not may_count or not np.array_equal(steps, np.floor(steps)):
             continue
@@ -85,7 +85,7 @@ def grid_columns(columns: Columns, n_rows: int) -> list[str]:
         logged = longest[0] in (0, 1, *gaps[:1]) and bool((gaps == gaps[:1]).all())
         repeated = len(longest) <= FEWEST_ITEMS and len(begins) >= _RANKED
         if len(longest) < _RANKED and (repeated or not logged):
-            return [n for n, cells in whole.items() if n != name and is_setting(n, cells, begins)]
+            return [n for n, cells in filled.items() if n != name and is_setting(n, cells, begins)]
     return []
 
 
@@ -112,10 +112,10 @@ def item_columns(columns: Columns, n_rows: int) -> list[str]:
         return []  # episodes and what each of them was worth, perhaps in another world each time
     if names := [name for name, column in columns.items() if _names_items(name, column, n_rows)]:
         return names
-    whole = {n: c.values for n, c in columns.items() if not c.is_text and len(c.values) == n_rows}
-    is_ranking = n_rows >= _RANKED and any(_ranks(name, values) for name, values in whole.items())
-    ranked = [name for name, values in whole.items() if is_ranking and _is_grid(values)]
-    return ranked or crossed_settings(whole) or moments(columns)
+    filled = {n: c.values for n, c in columns.items() if not c.is_text and len(c.values) == n_rows}
+    is_ranking = n_rows >= _RANKED and any(_ranks(name, values) for name, values in filled.items())
+    ranked = [name for name, values in filled.items() if is_ranking and _is_grid(values)]
+    return ranked or crossed_settings(filled) or moments(columns)
 
 
 def _ranks(name: str, values: NDArray[Any]) -> bool:

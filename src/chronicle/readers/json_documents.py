@@ -184,10 +184,10 @@ def _in_epochs(tables: Sequence[list[Row]]) -> list[Row]:
     rows = [row for table in tables for row in table]
     if not all(isinstance(row.get("epoch"), int | float) for row in rows):
         return rows
-    whole = (
+    counters = (
         {counted_by(n) for row in table for n, cell in row.items() if type(cell) is int} for table in tables
     )
-    of_steps = [table for table, counted in zip(tables, whole, strict=True) if "step" in counted]
+    of_steps = [table for table, counted in zip(tables, counters, strict=True) if "step" in counted]
     alone = [row for table in tables if table not in of_steps for row in table]
     epochs = [row["epoch"] for table in of_steps for row in table]
     if len(of_steps) != 1 or epochs != sorted(epochs) or any(row["epoch"] % 1 for row in alone):
@@ -203,11 +203,11 @@ def _by_run(tables: Sequence[Table]) -> dict[str, list[Table]]:
     with a loss and what an evaluation measured, or with a reward, as parts of one training do not have them;
     {} else. Phases, stages, and agents that play together are no runs."""
     keys = [table.path.split("/") for table in tables]
-    shared = next((n for n, parts in enumerate(zip(*keys, strict=False)) if len({*parts}) > 1), -1)
+    shared = next((n for n, level in enumerate(zip(*keys, strict=False)) if len({*level}) > 1), -1)
     by_run = dict[str, list[Table]]()
-    for table, parts in zip(tables, keys, strict=True) if shared >= 0 else ():
-        inner = replace(table, path="/".join(parts[shared + 1 :]))
-        by_run.setdefault("/".join(parts[: shared + 1]), []).append(inner)
+    for table, path_keys in zip(tables, keys, strict=True) if shared >= 0 else ():
+        inner = replace(table, path="/".join(path_keys[shared + 1 :]))
+        by_run.setdefault("/".join(path_keys[: shared + 1]), []).append(inner)
     shapes = [{(table.path, *sorted(table.rows[0])) for table in of_run} for of_run in by_run.values()]
     apart = any(map(names_a_phase, by_run)) or any(map(_OF_ONE.search, by_run))
     if len(shapes) < 2 or apart or any(shape != shapes[0] for shape in shapes):
@@ -443,5 +443,5 @@ def _moves(name: str) -> bool:
 def _prefixed(table: Table) -> Iterator[Row]:
     """The rows with the path in front of all names but those that count steps."""
     names = dict.fromkeys(name for row in table.rows for name in row)
-    whole = {n: n if _counted(n) else f"{table.path}/{n}".lstrip("/") for n in names}
-    return ({whole[name]: cell for name, cell in row.items()} for row in table.rows)
+    full_names = {n: n if _counted(n) else f"{table.path}/{n}".lstrip("/") for n in names}
+    return ({full_names[name]: cell for name, cell in row.items()} for row in table.rows)

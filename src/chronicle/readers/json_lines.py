@@ -155,8 +155,8 @@ class JsonLog:
         """Reads the records of a block: those of one shape together by columns, all others one by one."""
         shapes = _shapes(records, is_counted if self.n_rows else _places)
         passed_over = list[int]()
-        whole = any(len(lines) == len(records) for lines, _ in shapes)
-        alone = set(range(0 if whole else len(records))).difference(*(lines for lines, _ in shapes))
+        have_one_shape = any(len(lines) == len(records) for lines, _ in shapes)
+        alone = set(range(0 if have_one_shape else len(records))).difference(*(lines for lines, _ in shapes))
         for i in sorted(alone):
             place = self.n_rows + i - len(passed_over)
             if records[i] is _NO_JSON:

@@ -130,22 +130,22 @@ def _settings_of_runs(columns: Columns) -> Columns:
     beside them, that change only where the steps begin anew and hold for more than three rows. {} if there
     is no text, as of a table in which each row is the result of a configuration."""
     n_rows = max((len(column.rows) for column in columns.values()), default=0)
-    whole = {name: column for name, column in columns.items() if len(column.rows) == n_rows}
+    filled = {name: column for name, column in columns.items() if len(column.rows) == n_rows}
     texts = [
-        name for name, column in whole.items() if column.is_text and column_key(name) not in items.PLACES
+        name for name, column in filled.items() if column.is_text and column_key(name) not in items.PLACES
     ]
-    steps = next((c.values for n, c in whole.items() if is_counter(n) and not c.is_text), np.empty(0))
+    steps = next((c.values for n, c in filled.items() if is_counter(n) and not c.is_text), np.empty(0))
     begins = np.flatnonzero(steps[1:] < steps[:-1]) + 1
     if not texts or not len(begins) or n_rows <= items.FEWEST_ITEMS * (len(begins) + 1):
         return {}
-    seeds = [name for name in whole if items.SETTING.fullmatch(plain(name))]
-    settings = [n for n in dict.fromkeys((*texts, *seeds)) if items.is_setting(n, whole[n].values, begins)]
+    seeds = [name for name in filled if items.SETTING.fullmatch(plain(name))]
+    settings = [n for n in dict.fromkeys((*texts, *seeds)) if items.is_setting(n, filled[n].values, begins)]
     if not {*settings} & {*texts}:
         return {}
     for name in (name for name in settings if name not in texts):
-        cells = [f"{name} {cell:g}" for cell in whole[name].values.tolist()]
-        whole[name] = Column(np.array(cells, object), whole[name].rows)
-    return {name: whole[name] for name in settings}
+        cells = [f"{name} {cell:g}" for cell in filled[name].values.tolist()]
+        filled[name] = Column(np.array(cells, object), filled[name].rows)
+    return {name: filled[name] for name in settings}
 
 
 def may_change_settings(first: Mapping[str, Any], second: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
@@ -158,10 +158,10 @@ def may_change_settings(first: Mapping[str, Any], second: Mapping[str, Any], las
 def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
     """The columns of text that name the metric in a long table, the whole first; those that vary."""
     texts = {key: name for key, name in by_key.items() if columns[name].is_text}
-    wholes = [texts[key] for key in aliases.METRIC_NAMES if key in texts]
-    parts = [texts[key] for key in aliases.PART_NAMES if key in texts]
-    telling = [name for name in columns if name in wholes and len(set(columns[name].values)) > 1]
-    return (telling or wholes[:1]) + parts
+    of_metrics = [texts[key] for key in aliases.METRIC_NAMES if key in texts]
+    of_parts = [texts[key] for key in aliases.PART_NAMES if key in texts]
+    telling = [name for name in columns if name in of_metrics and len(set(columns[name].values)) > 1]
+    return (telling or of_metrics[:1]) + of_parts
 
 
 def _names_runs(column: Column) -> bool:
@@ -169,8 +169,8 @@ def _names_runs(column: Column) -> bool:
     values = column.values
     if column.is_text or not len(values):
         return bool(len(values))
-    whole = np.isfinite(values).all() and np.all(values == np.floor(values))
-    return bool(whole) and 2 * len(np.unique(values)) <= len(values) + 1
+    are_whole = np.isfinite(values).all() and np.all(values == np.floor(values))
+    return bool(are_whole) and 2 * len(np.unique(values)) <= len(values) + 1
 
 
 def _exported(columns: Columns) -> dict[str, dict[str, Column]]:
@@ -204,10 +204,10 @@ def _split(columns: Columns, keys: Sequence[str]) -> dict[str, dict[str, Column]
         labels = [*distinct_names(zip(ids, given, strict=True)).values()]
     codes[codes < 0] = len(labels)  # rows that name no run
     labels = [*labels, ""]
-    parts = {name: _parts(c, codes, len(labels)) for name, c in columns.items() if name not in keys}
+    by_label = {name: _parts(c, codes, len(labels)) for name, c in columns.items() if name not in keys}
     by_run = dict[str, dict[str, Column]]()
     for i, label in enumerate(labels):
-        by_run[label] = {name: of_runs[i] for name, of_runs in parts.items() if len(of_runs[i].rows)}
+        by_run[label] = {name: of_runs[i] for name, of_runs in by_label.items() if len(of_runs[i].rows)}
     return {label: of_run for label, of_run in by_run.items() if label or of_run}
 
 
@@ -227,8 +227,8 @@ def _codes(column: Column, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
 def _parts(column: Column, codes: NDArray[np.int64], n_parts: int) -> list[Column]:
     code = codes[column.rows]
     order = np.argsort(code, kind="stable")
-    parts = np.split(order, np.searchsorted(code[order], np.arange(n_parts)))[1:]  # without rows below 0
-    return [Column(column.values[at], column.rows[at]) for at in parts]
+    places = np.split(order, np.searchsorted(code[order], np.arange(n_parts)))[1:]  # without rows below 0
+    return [Column(column.values[at], column.rows[at]) for at in places]
 
 
 def _widened(columns: Columns, metrics: Sequence[str], value: str) -> dict[str, Column]:
@@ -237,8 +237,8 @@ def _widened(columns: Columns, metrics: Sequence[str], value: str) -> dict[str, 
         return dict(columns)
     n_rows = _n_rows(columns)
     codes, wide = _codes(_joined([columns[name] for name in metrics if name in columns], n_rows), n_rows)
-    parts = dict(zip(wide, _parts(columns[value], codes, len(wide)), strict=True))
-    return {name: c for name, c in columns.items() if name not in (*metrics, value)} | parts
+    wide_columns = dict(zip(wide, _parts(columns[value], codes, len(wide)), strict=True))
+    return {name: c for name, c in columns.items() if name not in (*metrics, value)} | wide_columns
 
 
 def _joined(texts: Sequence[Column], n_rows: int) -> Column:
@@ -274,9 +274,9 @@ def by_phase(columns: Columns) -> dict[str, Column]:
         elif names_an_evaluation(key) or role_of(key) in OF_BOTH:
             by_phase[key] = column
         else:
-            parts = {key: column.only(training)}
-            parts |= {f"{word}/{key}": column.only(of_word) for word, of_word in aside.items()}
-            by_phase |= {metric: part for metric, part in parts.items() if len(part.rows)}
+            of_phases = {key: column.only(training)}
+            of_phases |= {f"{word}/{key}": column.only(of_word) for word, of_word in aside.items()}
+            by_phase |= {metric: of_phase for metric, of_phase in of_phases.items() if len(of_phase.rows)}
     return by_phase
 
 

@@ -71,9 +71,9 @@ def step_rank(name: str) -> int | None:
     last, below = _counted_in(name[name.rfind("/") + 1 :])
     if not last and not below:
         return None
-    whole = _of_number(name)
-    if whole in _RANK:
-        return _RANK[whole] + (len(_RANK) if whole == _TRACKER_STEP else 0)
+    counted = _of_number(name)
+    if counted in _RANK:
+        return _RANK[counted] + (len(_RANK) if counted == _TRACKER_STEP else 0)
     return len(_RANK) + _RANK[below] if below and below != "epoch" else None
 
 
@@ -87,8 +87,8 @@ def _counted_in(level: str) -> tuple[str, str]:
     """What the last level of a name counts as a whole, and behind its last dot; "" for what counts nothing.
     Of 100,000 columns most share theirs with others."""
     keys = map(_of_number, (level, level[level.rfind(".") + 1 :]))
-    whole, below = (key if key in _RANK else "" for key in keys)
-    return whole, below
+    counted, below = (key if key in _RANK else "" for key in keys)
+    return counted, below
 
 
 def counts_steps(name: str) -> bool:
@@ -189,9 +189,9 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
         up_and_down = goes_up_and_down(column, epochs) or _falls_between_epochs(column, epochs)
         return column_key(name).endswith("s") and up_and_down
 
-    whole = [name for name, column in valid.items() if not is_amount(name, column)]
-    moving = [name for name in whole if np.ptp(valid[name].values) > 0]
-    name = next(iter(moving), whole[0] if whole else "")
+    counters = [name for name, column in valid.items() if not is_amount(name, column)]
+    moving = [name for name in counters if np.ptp(valid[name].values) > 0]
+    name = next(iter(moving), counters[0] if counters else "")
     if not name:  # a column may have no name
         return Axis("", "row")
     if counts[name] != "step" or len(moving) < 2:

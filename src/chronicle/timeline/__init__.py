@@ -158,13 +158,13 @@ def _steps(metric: str, given: Any) -> Steps:
     """Whole steps, exact up to 2**63 - 1: integers are not converted through float64, which rounds them."""
     try:
         raw = np.asarray(given)
-        whole = raw.astype(np.int64) if raw.dtype.kind in "iub" else np.rint(raw.astype(np.float64))
+        steps = raw.astype(np.int64) if raw.dtype.kind in "iub" else np.rint(raw.astype(np.float64))
     except (TypeError, ValueError, OverflowError) as err:
-        raise UsageError(f"metric {metric!r}: steps must be whole numbers ({err})") from err
-    beyond = whole.dtype.kind == "f" and (abs(whole) > 2**62).any()
-    if whole.ndim != 1 or beyond or not np.isfinite(whole).all():
-        raise UsageError(f"metric {metric!r}: steps must be one dimension of finite whole numbers")
-    return whole.astype(np.int64)
+        raise UsageError(f"metric {metric!r}: steps must be steps numbers ({err})") from err
+    beyond = steps.dtype.kind == "f" and (abs(steps) > 2**62).any()
+    if steps.ndim != 1 or beyond or not np.isfinite(steps).all():
+        raise UsageError(f"metric {metric!r}: steps must be one dimension of finite steps numbers")
+    return steps.astype(np.int64)
 
 
 def _series(metric: str, steps: Steps, values: Floats) -> Series:

@@ -145,8 +145,8 @@ def counter_restarts(attempt: Attempt, ticks: Series) -> list[int]:
         # A counter of batches starts again with each epoch, and one that is logged every 50th at 50.
         of_process = values[0] in (0, 1) and not _with_epochs(attempt, ticks, begins, down)
         again &= of_process or len(begins) == len(down)
-        whole = np.isfinite(values).all() and (values == np.floor(values)).all()
-        if again and whole and len(values) > _SHORT_SAMPLES * len(begins):
+        are_whole = np.isfinite(values).all() and (values == np.floor(values)).all()
+        if again and are_whole and len(values) > _SHORT_SAMPLES * len(begins):
             return begins.tolist()
     return []
 

@@ -91,9 +91,9 @@ class Rows:
     def column(self, name: str) -> Floats:
         """A metric in every row, NaN where it has no value."""
         values, at = self.columns.get(name, ((), ()))
-        whole = np.full(len(self), np.nan)
-        whole[np.array(at, np.int64)] = values
-        return whole
+        by_row = np.full(len(self), np.nan)
+        by_row[np.array(at, np.int64)] = values
+        return by_row
 
     def fill(self, name: str, rows: Steps, values: Floats) -> None:
         """Values of one metric in rows that exist, or that are about to be added."""
