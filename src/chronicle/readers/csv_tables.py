@@ -94,15 +94,14 @@ def identify(head: Head) -> bool:
 def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     """Names of the columns of a table without a header, by the name of its file; [] where it tells none. One
     column is the loss, score or reward; before it or another known metric may stand what grows: steps, dates,
-    or epochs and steps (d3rlpy); steps begin anew with a further launch. Only rewards may all be whole. Two
-    columns of rewards are the best and the mean of a population if the first is never less (NEAT-Python). One
-    of a `train_log` is its loss, unless it rises between 0 and 1, as scores do."""
+    or epochs and steps (d3rlpy). Only rewards may all be whole. Two columns of rewards are the best and the
+    mean of a population if the first is never less (NEAT-Python). One of a `train_log` is its loss, unless it
+    rises between 0 and 1, as scores do."""
     width, role = len(rows[0]) if rows else 0, role_of(path.stem)
     named = role in runs_in_table.SCORES or (width > 1 and role is not Role.OTHER)
     metric = loss_of(path) or (path.stem if named else "")
     of_log = not metric and _says_log_of_training(path.stem)
-    metric = "train" if of_log else metric
-    if not metric or width not in (1, 2, 3):
+    if not (metric or of_log) or width not in (1, 2, 3):
         return []
     dated = width == 2 and iso_seconds([row[0] for row in rows]) is not None
     read = [[value for cell in row[dated:] if (value := number(cell)) is not None] for row in rows]
@@ -112,19 +111,29 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     *counters, values = zip(*cells, strict=True)
     if role is Role.OBJECTIVE and len(counters) == 1 and _are_best_and_mean(counters[0], values):
         return [f"best {path.stem}", f"mean {path.stem}"]
-    again = width == 2 and bool(loss_of(path))  # several losses of a step, say of the batches in it
-    growing = [all(b > a or (again and b == a) for a, b in pairwise(c)) for c in counters if _are_whole(c)]
-    growing = [True] if width == 2 and not dated and _begin_anew(counters[0]) else growing
-    counted = dated or (all(growing) and len(growing) == len(counters))
     may_be_score = of_log and min(values) >= 0 and max(values) <= 1 and values[0] < values[-1]
-    may_be_metric = role is Role.OBJECTIVE or not (_are_whole(values) or may_be_score)
-    known = may_be_metric and (width == 1 or (counted and len(cells) >= width))
-    counter_names = ["datetime"] if dated else ["epoch", "step"][-width + 1 :]
-    if width == 2 and "".join(Head.of(path).lines[:1]).lower().startswith("epoch"):
-        counter_names = ["epoch"]
-    if width == 3 and counters[0][-1] > counters[1][-1]:
-        counter_names.reverse()
-    return [*counter_names[: width - 1], metric] if known else []
+    if role is not Role.OBJECTIVE and (_are_whole(values) or may_be_score):
+        return []
+    names = ["datetime"] if dated else _names_of_counters(path, counters)
+    return [*names, metric or "train"] if len(names) == width - 1 and len(cells) >= width else []
+
+
+def _names_of_counters(path: Path, counters: Sequence[Sequence[float]]) -> list[str]:
+    """The names of columns without a header, all of which count: epochs, of which there are fewer, and steps;
+    [] for any others. Steps begin anew with a further launch, and several losses of one step may be those of
+    its batches."""
+    alone = len(counters) == 1
+    may_stay = alone and bool(loss_of(path))
+    growing = (
+        _are_whole(c) and all(b > a or (may_stay and b == a) for a, b in pairwise(c)) for c in counters
+    )
+    if not all(growing) and not (alone and _begin_anew(counters[0])):
+        return []
+    if alone:
+        begins = "".join(Head.of(path).lines[:1]).lower()
+        return ["epoch" if begins.startswith("epoch") else "step"]
+    names = ["epoch", "step"][: len(counters)]
+    return names[::-1] if len(names) > 1 and counters[0][-1] > counters[1][-1] else names
 
 
 def _begin_anew(numbers: Sequence[float]) -> bool:
