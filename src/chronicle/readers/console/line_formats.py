@@ -60,38 +60,38 @@ class LineFormat:
 
     def read(self, path: Path) -> list[Attempt]:
         log = Log(path, self.NAME, early={}, before=[], is_fresh=True)
-        own, units = log.state, log.rows.units
-        units |= self.units
+        log.rows.units |= self.units
         log.rows.roles |= self.roles
         patterns = (self.record, self.single, self.early, self.checkpoint)
         in_bytes = (re.sub(r"\?P<\w+>", "?:", pattern.pattern).encode() for pattern in patterns)
         for line in log.lines(re.compile(b"|".join([*in_bytes, _OF_ANY_TRAINER]))):
+            prefix = line.prefix if self.ranks else Prefix(line.text)
             if is_resumed(line.text):
                 log.launch({})
-                continue
-            if match := self.single.match(line.text):
+            elif match := self.single.match(line.text):
                 values = numbers([(match.groupdict().get("name", "loss"), match["value"])], self.as_number)
                 log.add(line, int(match["step"]), values, time=NAN)
-                continue
-            prefix = line.prefix if self.ranks else Prefix(line.text)
-            if match := self.record.search(prefix.text):
-                self._begin(log, match["rest"])
-                if total := match.groupdict().get("total"):
-                    log.fact("total_steps", int(total))
-                step, values = int(match["step"].replace(",", "")), self._values(match, units)
-                content = [step, *map(values.get, self.repeated)]
-                again = self.repeated and not prefix.who and content == own["before"]
-                own["before"] = content
-                if values and not again:
-                    added = log.add(line, step, values | own["early"], who=prefix.who)
-                    own["early"] = {} if added else own["early"]
+            elif match := self.record.search(prefix.text):
+                self._take(log, line, prefix.who, match)
             elif match := self.early.search(prefix.text):
-                own["early"] |= numbers([(match["name"], match["value"])], self.as_number)
+                log.state["early"] |= numbers([(match["name"], match["value"])], self.as_number)
             elif match := self.checkpoint.search(line.text):
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
             else:
                 generic.read_line(log, line)
         return log.attempts()
+
+    def _take(self, log: Log, line: Line, who: str, match: re.Match[str]) -> None:
+        """Adds a record, unless a rank that does not say its number prints again what another one printed."""
+        self._begin(log, match["rest"])
+        if total := match.groupdict().get("total"):
+            log.fact("total_steps", int(total))
+        step, values = int(match["step"].replace(",", "")), self._values(match, log.rows.units)
+        content = [step, *map(values.get, self.repeated)]
+        is_again = self.repeated and not who and content == log.state["before"]
+        log.state["before"] = content
+        if values and not is_again and log.add(line, step, values | log.state["early"], who=who):
+            log.state["early"] = {}
 
     def _begin(self, log: Log, fields: str) -> None:
         """Begins another launch if a record is like the first ones of a process, after others."""
