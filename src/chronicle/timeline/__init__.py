@@ -160,10 +160,10 @@ def _steps(metric: str, given: Any) -> Steps:
         raw = np.asarray(given)
         steps = raw.astype(np.int64) if raw.dtype.kind in "iub" else np.rint(raw.astype(np.float64))
     except (TypeError, ValueError, OverflowError) as err:
-        raise UsageError(f"metric {metric!r}: steps must be steps numbers ({err})") from err
+        raise UsageError(f"metric {metric!r}: steps must be whole numbers ({err})") from err
     beyond = steps.dtype.kind == "f" and (abs(steps) > 2**62).any()
     if steps.ndim != 1 or beyond or not np.isfinite(steps).all():
-        raise UsageError(f"metric {metric!r}: steps must be one dimension of finite steps numbers")
+        raise UsageError(f"metric {metric!r}: steps must be one dimension of finite whole numbers")
     return steps.astype(np.int64)
 
 
