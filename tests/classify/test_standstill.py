@@ -55,6 +55,17 @@ def test_the_explanation_that_made_a_course_wins(kind: str) -> None:
     assert kind in (NEVER, HEALTHY) or contest.lead(kind, others) > 10
 
 
+def test_a_loss_that_explodes_after_a_fall_does_so_where_it_jumps() -> None:
+    """It has halved before: that is no climb from the first step on, however high the jump is."""
+    n = np.arange(500)
+    loss = 0.13 + 0.2 * np.exp(-n / 6)
+    loss[35:100] = 16.0
+    loss[100:] = 0.15 + 0.3 * np.exp(-(n[100:] - 100) / 80)
+    loss *= np.exp(0.1 * np.random.default_rng(2).standard_normal(500))
+    (slow,) = [f for f in classify({"loss": loss}).findings if f.pattern == "spike-slow-recovery"]
+    assert 30 <= slow.start_step <= 36
+
+
 def test_guessing_is_no_learning_unless_a_score_moves() -> None:
     loss = np.log(10) * np.exp(0.01 * np.random.default_rng(1).standard_normal(600))
     loss[:5] = [6.0, 4.0, 3.0, 2.6, 2.4]

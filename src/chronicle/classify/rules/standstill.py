@@ -227,7 +227,7 @@ def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     peak = int(np.argmax(curve))
     height, left = float(curve[peak] - curve[0]), curve[-1] - curve[0]
     low = height < max(3 * view.noise(loss), least) or left > limits.midway * height
-    low |= bool(curve[: peak + 1].min() < curve[0] - limits.dip * height)  # it had learned first
+    low |= bool(curve[0] - curve[: peak + 1].min() > min(limits.dip * height, limits.twice))  # it had learned
     if low or guessing(float(curve[0]))[1] <= limits.moved:
         return
     back = np.flatnonzero(curve[peak:] <= curve[0] + limits.moved)
