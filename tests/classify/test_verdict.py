@@ -329,6 +329,18 @@ def test_two_lone_spikes_of_a_long_run_take_none_of_its_time() -> None:
     assert diagnoses[1].because == "Worrying: more fast spikes than a good run has."
 
 
+@pytest.mark.parametrize(("spikes", "verdict"), [((40, 70), "good"), ((40, 70, 85), "worrying")])
+def test_two_spikes_of_a_hundred_epochs_that_are_back_at_once_are_no_worry(
+    spikes: tuple[int, ...], verdict: str
+) -> None:
+    t, noise = np.arange(100), np.random.default_rng(2).standard_normal(100)
+    loss = (0.2 + 2 * (1 + t) ** -0.8) * np.exp(0.01 * noise)
+    loss[[*spikes]] *= 3
+    judged = classify({"epoch": t, "loss": loss})
+    assert sum(f.pattern == "spike-fast-recovery" for f in judged.findings) == len(spikes)
+    assert judged.verdict == verdict
+
+
 def test_an_agent_whose_losses_end_in_nan_is_bad() -> None:
     r = np.random.default_rng(5)
     reward = 100 * np.arange(400) / 400 + r.normal(0, 3, 400)

@@ -321,11 +321,11 @@ def _lasts(view: View, finding: Finding, share: float) -> bool:
 
 
 def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
-    """Whether fast spikes, two at least, take a larger share of the run than in a good one."""
+    """Whether fast spikes, three at least, take a larger share of the run than in a good one."""
     metrics = {loss.metric for loss in view.losses}
     spikes = [f for f in live if f.pattern == FAST and f.metric in metrics and EXPLAINED not in f.evidence]
     lost, (first, last) = sum(f.end_step - f.start_step for f in spikes if f.end_step is not None), view.span
-    return len(spikes) >= 2 and lost > view.thresholds.spike_share * max(last - first, 1)
+    return len(spikes) >= 3 and lost > view.thresholds.spike_share * max(last - first, 1)
 
 
 def lacking(view: View, pattern: Pattern) -> tuple[str, ...]:
