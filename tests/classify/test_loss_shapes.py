@@ -375,6 +375,13 @@ def test_a_loss_whose_residuals_are_rounded_goes_down_a_staircase(
     assert ("frozen-metric" in classify({"loss": loss}).patterns) == frozen
 
 
+@pytest.mark.parametrize(("last", "verdict"), [(0.0003, "good"), (0.0291, "bad")])
+def test_what_is_learned_to_the_last_printed_digit_is_at_zero(last: float, verdict: str) -> None:
+    """Forty epochs with four decimals, of which the last thirty tell that nothing is left to be lost."""
+    loss = np.r_[0.0578, 0.0469, 0.0413, 0.0427, 0.0352, 0.0337, last, np.zeros(33)]
+    assert classify({"epoch": np.arange(1, 41), "loss": loss}).verdict == verdict
+
+
 @pytest.mark.parametrize(("level", "frozen"), [(0.11, False), (2.11, True)])
 def test_two_decimals_of_a_small_loss_freeze_nothing(level: float, frozen: bool) -> None:
     loss = np.r_[2 * level, 1.2 * level, np.full(60, level)].round(2)

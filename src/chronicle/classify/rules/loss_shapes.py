@@ -429,12 +429,14 @@ def _frozen(shape: Shape) -> Finding | None:
 
 def _is_at_bound(shape: Shape) -> bool:
     """Whether a series can go no further: an error rate at 0 or 1, a part that is switched off, which is
-    always zero, or the lowest value with so few decimals (0.11) that moves which count do not show."""
+    always zero, or the lowest value with so few decimals (0.11; 0, once learned) that no move shows."""
     values, value = shape.series.values, shape.value(shape.event.onset, shape.event.onset + 1)
     if not value and not values.any():
         return len(shape.attempt.by_role(shape.series.role)) > 1
     known = values[np.isfinite(values)]
-    if 0 < value == known.min() < known.max() and 0.5 * last_decimal(known) >= shape.limits.moved * value:
+    before = 0.0 if value else known[known > 0].min(initial=np.inf)
+    is_coarse = 0.5 * last_decimal(known) >= shape.limits.moved * value
+    if 0 <= value == known.min() < known.max() and is_coarse and before <= shape.limits.trifle * known[0]:
         return True
     return value in (0.0, 1.0) and is_error(shape.series.metric)
 

@@ -71,9 +71,8 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
     checks = [
         at_least("end over the minimum", turn.rise, "log units", limits.turn_rise, "rise_log"),
         Check("end over the minimum", turn.errors, "standard errors", enough),
-        *noted(
-            residual_log=turn.rise, block_samples=turn.block, end_share=np.exp(median(y[-8:]) - y[:2].mean())
-        ),
+        *noted(residual_log=turn.rise, block_samples=turn.block),
+        *noted(end_share=np.exp(median(y[-LEVEL_SAMPLES:]) - y[:2].mean())),
     ]
     at, severity = At(attempt, loss, turn.start, loss.steps[-1]), 0.7 + min(turn.rise, 0.3)
     confidence = 0.5 + 0.5 * (1.0 - limits.turn_t / max(turn.errors, limits.turn_t))

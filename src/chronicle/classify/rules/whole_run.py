@@ -81,7 +81,7 @@ from chronicle.model import Finding, Floats, Role, Series
 PERFECT, NOISY = "near-perfect", "noisy-healthy"
 FEWEST_ATTEMPTS = 3  # of which most must end badly
 USUAL_CLASSES = (2, 3, 4, 5, 8, 10, 20, 50, 100, 200, 256, 1000, 32000, 50257, 50304)
-KNOWING_SCORE = 0.75  # which classes that differ in size may give to guessing, but at a lower loss
+KNOWING_SCORE = 0.75  # which no guess among classes of one size has; among others it costs less
 OFF_GUESSING = 0.006  # share of the logarithm of the classes that label noise and weight decay may add
 STEADY_ERRORS = 2.0  # of the rank correlation with time: more for one in fifty that stand still
 CONSTANT_SCORE_POINTS = 5  # values of a score that are all the same, which tell that nothing is learned
@@ -111,7 +111,6 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     rated = ((s, bool((s.values == s.values[0]).all())) for s in attempt.by_role(*SCORES))
     scores = [s for s, same in rated if len(s) >= (CONSTANT_SCORE_POINTS if same else MIN_POINTS)]
     # scores that stay tell the loss of guessing from fewer points, and where batches differ
-    # nobody who guesses among classes of one size is right in three of four cases
     knows = all(direction(s) > 0 and KNOWING_SCORE <= median(finite(s).values) <= 1 for s in scores)
     guesses = not knows and len(y) >= MIN_POINTS and is_guessing(y[2:])
     risen = (measure.rises_by(direction(s) * finite(s).values) >= STEADY_ERRORS for s in scores)
