@@ -19,8 +19,7 @@ from chronicle.classify.rules.objectives import FAILED, HACKING
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics import names
-from chronicle.metrics.aliases import OF_PPO, OF_WEIGHTS
+from chronicle.metrics import aliases, names
 from chronicle.metrics.names import LOSSES, MIN_POINTS, is_of_opponent, loss_words, name_words
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import count, plainly, plural
@@ -243,7 +242,7 @@ def explanation(view: View, finding: Finding) -> str:
 
 def plays(attempt: AttemptView) -> bool:
     """Whether an agent makes its own data: it logs a reward, or losses of a policy and its values."""
-    of_agents = [s for s in attempt.by_role(Role.PART_LOSS) if OF_PPO & loss_words(s.metric)]
+    of_agents = [s for s in attempt.by_role(Role.PART_LOSS) if aliases.OF_PPO & loss_words(s.metric)]
     return attempt.first(Role.OBJECTIVE) is not None or len(of_agents) > 1
 
 
@@ -289,7 +288,7 @@ def has_idle_rate(rate: Series, since: int, share: float) -> bool:
 def _planned(attempt: AttemptView, finding: Finding) -> Iterator[str]:
     """What was changed on purpose where a rise begins: a part of the loss, or its weight, that is zero before
     it and never after it; or a setting, such as a sequence length, that changes there and rarely again."""
-    weights = (s for s in attempt.by_role(Role.OTHER) if OF_WEIGHTS & name_words(s.metric))
+    weights = (s for s in attempt.by_role(Role.OTHER) if aliases.OF_WEIGHTS & name_words(s.metric))
     parts = (*attempt.by_role(*LOSSES, Role.PART_LOSS), *weights)
     for series in parts if finding.pattern == SHIFT or _jumps(attempt.loss, finding) else ():
         off, begins = series.values == 0, int(np.searchsorted(series.steps, finding.start_step))
