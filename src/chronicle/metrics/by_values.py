@@ -68,42 +68,56 @@ def _longest(log: Log) -> int:
 def by_values(series: Log) -> dict[str, ByValues]:
     """What the values of a log tell of names that decide nothing: shares sum to one, parts to a total; and
     a bare loss may be that of the training and that of the evaluation in turn."""
-    open_names, totals = _undecided(tuple(series))
-    undecided = {name: series[name] for name in open_names}
-    decided: dict[str, ByValues] = {}
-    of_no_role = {name: metric for name, metric in undecided.items() if role_of(name) is Role.OTHER}
-    for family in arithmetic.shares(of_no_role):
-        listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
-        why = f"lies in [0, 1] and sums to one with {listed}"
-        decided |= {name: ByValues(Role.RATIO, why) for name in family}
+    undecided_names, totals = _undecided(tuple(series))
+    undecided = {name: series[name] for name in undecided_names}
+    decided = _shares(undecided)
     in_phases = [name for name in series if plain(name) in _OF_PHASES]
     if all(arithmetic.are_counts(series[name].values) for name in in_phases):
         decided |= dict.fromkeys(in_phases, ByValues(Role.OTHER, "counts something, in whole numbers"))
     decided |= _made_small(series) | _negated(series)
-    if not totals:
-        return decided
     decided |= _retold(series, totals)
-    known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
     for total in totals:
-        candidates = {n: metric for n, metric in (undecided | known).items() if n not in decided}
-        if "total" in name_words(total):  # of which a bare `loss` may be a part
-            candidates |= {n: series[n] for n in totals if n != total and "total" not in name_words(n)}
-        if unnamed := role_of(total) is Role.OTHER:
-            losses = {n: metric for n, metric in candidates.items() if names_a_loss(n)}
-            candidates = losses if len(losses) != 1 else candidates  # `t` of "loss rc:0.2 rf:0.3 t:0.5"
-        weights = arithmetic.parts_of(series[total], candidates)
-        weights = weights if not unnamed or any(map(names_a_loss, weights)) else {}
-        mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not (known or unnamed)
-        why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
-        role = Role.DATASET_LOSS if mean else Role.PART_LOSS
-        free = undecided.keys() | {*totals}
-        fits = (n for n in weights if n in free and (role is Role.PART_LOSS or role_of(n) is Role.LOSS))
-        decided |= dict.fromkeys(fits, ByValues(role, why))
-        if unnamed:
-            named = [n for n in series if n not in decided and role_of(n) in (Role.LOSS, Role.PART_LOSS)]
-            says_so = plain(total) in _TOTALS  # which `t`, a time perhaps, does not
-            decided |= _bare_total(series[total], named if says_so else [], why if weights else "")
+        decided |= _by_total(total, totals, series, undecided, decided)
     return decided
+
+
+def _shares(undecided: Log) -> dict[str, ByValues]:
+    """Metrics that sum to one in each row, as the ratios of a mixture."""
+    decided = dict[str, ByValues]()
+    of_no_role = {name: metric for name, metric in undecided.items() if role_of(name) is Role.OTHER}
+    for family in arithmetic.shares(of_no_role):
+        listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
+        decided |= dict.fromkeys(
+            family, ByValues(Role.RATIO, f"lies in [0, 1] and sums to one with {listed}")
+        )
+    return decided
+
+
+def _by_total(
+    total: str, totals: Sequence[str], series: Log, undecided: Log, decided: Mapping[str, ByValues]
+) -> dict[str, ByValues]:
+    """The metrics whose weighted sum is a total, and the total itself if no name says that it is a loss."""
+    known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
+    candidates = {n: metric for n, metric in {**undecided, **known}.items() if n not in decided}
+    if "total" in name_words(total):  # of which a bare `loss` may be a part
+        candidates |= {n: series[n] for n in totals if n != total and "total" not in name_words(n)}
+    if unnamed := role_of(total) is Role.OTHER:
+        losses = {n: metric for n, metric in candidates.items() if names_a_loss(n)}
+        candidates = losses if len(losses) != 1 else candidates  # `t` of "loss rc:0.2 rf:0.3 t:0.5"
+    weights = arithmetic.parts_of(series[total], candidates)
+    weights = weights if not unnamed or any(map(names_a_loss, weights)) else {}
+    mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not (known or unnamed)
+    why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
+    role = Role.DATASET_LOSS if mean else Role.PART_LOSS
+    free = undecided.keys() | {*totals}
+    fits = (n for n in weights if n in free and (role is Role.PART_LOSS or role_of(n) is Role.LOSS))
+    parts = dict.fromkeys(fits, ByValues(role, why))
+    if not unnamed:
+        return parts
+    others = (name for name in series if name not in decided and name not in parts)
+    named = [name for name in others if role_of(name) in (Role.LOSS, Role.PART_LOSS)]
+    says_so = plain(total) in _TOTALS  # which `t`, a time perhaps, does not
+    return parts | _bare_total(series[total], named if says_so else [], why if weights else "")
 
 
 def _retold(series: Log, totals: Sequence[str]) -> dict[str, ByValues]:

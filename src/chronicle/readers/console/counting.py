@@ -199,16 +199,7 @@ class Course:
         epoch = record.epoch
         stands_still = plan.phases and bool(record.evaluation) and self.last is not None
         if epoch and math.isfinite(epoch.value) and not stands_still:
-            if not self._epoch_named and any(self._stands_at(pair) for _, pair in record.counters):
-                self._epochs = Epochs()  # the same count was told, as by a bar, before its epoch was named
-            tells_mean = not record.counters and any(map(is_judged, record.shape))
-            if tells_mean and not (self._epoch_named or epoch.value) and self.last is not None:
-                self._after_epoch = 1.0  # batches came before the mean of epoch 0: the next ones follow it
-            self._epoch = epoch.value + self._after_epoch * tells_mean
-            self._counts_passes, self._epoch_named = False, True
-            self._counted_in_epoch, self._aside = False, _NO_COUNT
-            self._announced_epoch, self._n_epochs = epoch.value, epoch.of
-            self._ends.add(epoch.of)
+            self._enter_epoch(epoch, record)
         known = False
         for rank, pair in record.counters:
             rank, name = plan.alike.get(key_of(pair), (rank, pair.name))
@@ -227,6 +218,20 @@ class Course:
             self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
             return self.last, len(record.pairs) > 1
         return self.last, known
+
+    def _enter_epoch(self, epoch: Pair, record: Record) -> None:
+        """What follows is of the ``epoch`` that a record names, or of the next one if the record tells the
+        mean of an epoch whose batches came before."""
+        if not self._epoch_named and any(self._stands_at(pair) for _, pair in record.counters):
+            self._epochs = Epochs()  # the same count was told, as by a bar, before its epoch was named
+        tells_mean = not record.counters and any(map(is_judged, record.shape))
+        if tells_mean and not (self._epoch_named or epoch.value) and self.last is not None:
+            self._after_epoch = 1.0
+        self._epoch = epoch.value + self._after_epoch * tells_mean
+        self._counts_passes, self._epoch_named = False, True
+        self._counted_in_epoch, self._aside = False, _NO_COUNT
+        self._announced_epoch, self._n_epochs = epoch.value, epoch.of
+        self._ends.add(epoch.of)
 
     def _is_setting(self, record: Record, pair: Pair) -> bool:
         """Whether nothing has counted yet, and a count stands behind other whole numbers, as a size does

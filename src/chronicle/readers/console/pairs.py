@@ -373,10 +373,7 @@ def pairs(text: str) -> list[Pair]:
     if member := _MEMBER.match(text):
         own = pairs(shortened(text)[member.end() :])
         return [p if is_counter(p.name) else p._replace(name=f"{member[1]}/{p.name}") for p in own]
-    text = reworded(shortened(text))
-    text = WRAPPED.sub(r"\1", text) if "(" in text else text
-    text = _GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text
-    text = _PARTS_OF_LOSS.sub(_named_as_loss, _HISTORY.sub("", text)) if "{" in text else text
+    text = _in_pairs(reworded(shortened(text)))
     in_line = list[Pair]()
     if list_number := _LIST_NUMBER.match(text):
         in_line.append(Pair(PROGRESS, float(list_number[1])))
@@ -402,6 +399,14 @@ def pairs(text: str) -> list[Pair]:
             score_end = match.end() if role_of(name) in MEASURES else -1
     is_lone = len(in_line) == 1  # "[3] Training begins" is an item of a list
     return [] if is_lone and (list_number or STATEMENT.search(text)) else in_line
+
+
+def _in_pairs(text: str) -> str:
+    """The line without what is around numbers (`tensor(2.5)`) and around pairs (`tot_loss[...]`, `Losses
+    {...}`), and without histories, of which each line above told a value."""
+    text = WRAPPED.sub(r"\1", text) if "(" in text else text
+    text = _GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text
+    return _PARTS_OF_LOSS.sub(_named_as_loss, _HISTORY.sub("", text)) if "{" in text else text
 
 
 def _of_phase(name: str, since: str) -> str:
