@@ -243,7 +243,7 @@ def test_a_run_whose_loss_hardly_falls_is_not_called_healthy() -> None:
     assert classify({"train_loss": loss, "accuracy": score}).verdict == "good"
 
 
-@pytest.mark.parametrize(("name", "verdict"), [("loss", "unexpected"), ("critic_loss", "good")])
+@pytest.mark.parametrize(("name", "verdict"), [("loss", "unexpected"), ("td_loss", "good")])
 def test_a_loss_that_ends_above_its_start_is_not_called_healthy(name: str, verdict: str) -> None:
     """It rises to four times its first values within six rows, and wanders there: no learning. The error of
     the values of an agent may."""
@@ -298,6 +298,14 @@ def test_a_rise_over_the_start_within_the_noise_of_single_samples_is_not_bad(
     loss = 0.05 * np.exp(np.where(np.arange(1000) < 101, 0.0, rise_log) + noise)
     diagnosis = classify({"loss": loss})
     assert (diagnosis.verdict, "divergence-no-spike" in diagnosis.patterns) == (verdict, True)
+
+
+@pytest.mark.parametrize(("rise_log", "found"), [(0.25, False), (1.4, True)])
+def test_nobody_sees_a_rise_over_the_start_that_is_less_than_wild_noise(rise_log: float, found: bool) -> None:
+    """Ten thousand values tell it, but each is at twice or half of the one before."""
+    noise = 1.0 * np.random.default_rng(3).standard_normal(10_000)
+    loss = 1e-3 * np.exp(np.where(np.arange(10_000) < 1260, 0.0, rise_log) + noise)
+    assert ("divergence-no-spike" in classify({"loss": loss}).patterns) == found
 
 
 @pytest.mark.parametrize(

@@ -176,6 +176,14 @@ def test_the_mean_of_all_episodes_so_far_does_not_speak_for_them() -> None:
     assert classify({"Reward": score, "accuracy": so_far}).patterns == (FELL,)
 
 
+def test_a_mean_that_still_holds_the_training_before_says_nothing_of_this_one() -> None:
+    """The window of the mean is full of better episodes, which leave it one by one."""
+    rewards = 30.0 + 12.0 * NOISE[0, :60]
+    mean = 250.0 - 3.0 * np.arange(60)
+    assert FELL not in told(Train__TotalReward=rewards, Train__MovingAvgReward=mean)[1]
+    assert FELL in told(Train__TotalReward=rewards, Eval__Score=mean)[1]
+
+
 def test_the_reward_in_another_unit_is_no_second_judge() -> None:
     """Four episodes at first by chance, then a task that is learned."""
     reward = np.r_[np.full(4, 1.9), 0.05 + 0.02 * NOISE[0, :22], 1.05 + 0.04 * NOISE[1, :44]]

@@ -72,7 +72,7 @@ NAMES = {
     Role.SCORE: """accuracy, train/accuracy, train_acc, train/wer, metrics/mAP50(B), episode_reward_max, acc0,
         acc1, trnacc, r2, R2, hits@1, sdr_mean, dice_coefficient, train_psnr, fscore, f_score, f1score,
         jaccard, is_success, bbox/AP50, exact_match, Rank-1, CMC Rank-5, 准确率, Correct, % correct,
-        percent_correct, FB1, F-measure""",
+        percent_correct, FB1, F-measure, resolved, is_solved""",
     Role.VALIDATION_SCORE: """val_accuracy, eval/bleu, test_acc, val_f1score, val_AP, val_kappa, val_eer,
         VAcc, v_acc, validation/Rank-1, test/Rank-10, test_scores, sed_scores_eval, Self-play/ELO,
         elo_history, player1_elo""",
@@ -81,11 +81,12 @@ NAMES = {
         cri_loss, loss_temporal_512, kl_loss, critic_loss, d_loss, G_loss, Gen Loss, Disc Loss,
         policy_loss, lossD, loss_G, idt_loss, gen/adv_loss, value_loss, vf_loss, entropy_loss, mse_loss,
         bce_loss, recon_loss, aux_loss, loss_pde, loss_bc, loss_q0, loss_q3, loss_vb, td_loss, act_loss,
-        actor_loss, reward_loss, loss/reward""",
+        actor_loss, reward_loss, loss/reward, criticloss""",
     Role.OBJECTIVE: """reward, rewards, ep_rew_mean, eprewmean, rollout/ep_rew_mean, EpRet,
         episode_reward_mean,
         charts/episodic_return, env_runners/episode_return_mean, AverageEpRet, Train/mean_reward,
-        objective/rlhf_reward, objective/scores, average reward score, total_reward, episode reward""",
+        objective/rlhf_reward, objective/scores, average reward score, total_reward, episode reward,
+        avgreward""",
     Role.OTHER: """config/peak_lr, logit_scale, config/batch_size, timing_s/reward, time/reward_fn,
     reward_time, reward_std, rollout/return_std, peak_flops, global_batch_idx,
         num_env_steps_sampled_per_second,
@@ -246,6 +247,12 @@ def test_what_only_steers_a_model_stands_for_its_loss_last_of_all() -> None:
 def test_one_part_of_what_an_agent_is_trained_with_is_judged_by_nobody(name: str) -> None:
     assert roles(log(name)) == {name: "part-loss"}
     assert roles(log("policy_loss", "value_loss"))["policy_loss"] == "loss"
+
+
+@pytest.mark.parametrize("name", ["g_losses", "d_losses", "Disc Loss", "critic_loss"])
+def test_the_loss_of_one_of_two_players_alone_says_nothing(name: str) -> None:
+    assert roles(log(name)) == {name: "part-loss"}
+    assert roles(log("g_losses", "d_losses")) == {"g_losses": "loss", "d_losses": "part-loss"}
     assert roles(log("td_loss")) == {"td_loss": "loss"}
 
 
@@ -340,11 +347,14 @@ grad_norm: grad-norm, grad_norm/layers.0.weight: other
 loss: loss, grad: grad-norm, lr: learning-rate
 loss: loss, Grad: other, grad_norm: grad-norm
 critic_loss: part-loss, gen_loss: loss
-critic_loss: loss, lr: learning-rate
+critic_loss: part-loss, lr: learning-rate
 Gen Loss: loss, Disc Loss: part-loss
 d_loss: part-loss, g_loss: loss
 loss: loss, d_loss: part-loss, g_loss: part-loss
 policy_loss: loss, value_loss: part-loss, entropy_loss: part-loss
+train/loss: part-loss, policy_gradient_loss: part-loss, value_loss: part-loss, train/clip_fraction: other
+Loss: part-loss, Cost: loss, Advantage: other
+Loss: loss, Cost: other, Distance: other
 actor_loss: loss, critic_loss: part-loss, alpha_loss: part-loss
 loss_disc: part-loss, loss_gen: part-loss, loss_kl: part-loss, loss_mel: loss
 loss_disc: part-loss, loss_gen: part-loss, loss_mel: part-loss, loss_1: loss

@@ -49,7 +49,7 @@ ROWS = [(0, 2.5), (1, 2.25), (2, 2.125)]
         "resnet50_loss.log": "loss",
         "val_loss.csv": "validation-loss",
         "test-losses.txt": "validation-loss",
-        "d_loss.csv": "loss",
+        "d_loss.csv": "part-loss",
         "kl_loss": "loss",
     }.items(),
 )

@@ -77,7 +77,7 @@ A_SCORE = (
     r"|recall|^is$|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|returns?|fitness|ep ret|top ?\d"
     r"|hellaswag|hella|mmlu|scores?|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi"
     r"|mean ?io?u|(^|(?<=cmc )|(?<=val )|(?<=validation )|(?<=eval )|(?<=test ))rank 0+$"  # of persons
-    rf"|{_A_WIN}|(success|solve) ?rate|success$|(^|percent |pct )correct$"
+    rf"|{_A_WIN}|(success|solve) ?rate|success$|((^|percent |pct )correct|solved|resolved)$"
     r"|(?<!neg )(?<!negative )(?<!log )((log ?)?likelihood|elbo))\b"
 )
 
@@ -89,8 +89,9 @@ SPELLED = {
     r"(?<![a-z])(?:p[eé]rdidas?|pertes?|perdas?|perdita)(?![a-z])|verluste?|потер[яи]|损失|損失|손실": "loss",
     r"genauigkeit|exactitude?|acur[aá]cia|准确率|正解率|정확도|точность": "accuracy",
     r"(?<![a-z])trn?(?=loss|acc)": "train",
-    r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v|p|batch|avg|total|running)"
+    r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v|p|batch|avg|total|running|actor|critic|policy|value)"
     r"(?=(loss|acc|err|ppl)(?![a-z]))": r"\1",
+    r"(?<![a-z])(train|eval|test|avg|mean|total|episode)(?=(score|reward|return)s?(?![a-z]))": r"\1",
     r"(?:(?<=loss)|(?<=acc)|(?<=reward)|(?<=rewards))(?=\d)|(?<=ing|ion|val|est) phase\b": "",
     r"(?<![a-z])(?:trn?|train)[ _/]ls(?![a-z])": "train loss",
     r"(?<![a-z])(?:vl|va|val|valid|te|ts|test)[ _/]ls(?![a-z])": "validation loss",
@@ -121,6 +122,7 @@ DISTANCES = word_set("""
 SECOND_CHOICE = word_set("""
     precision recall avg average mean running moving smoothed ema cumulative min lowest worst
 """)
+PUT_TOGETHER = SECOND_CHOICE | OF_WHOLES  # how many values are told as one, and not which
 # What only steers a model beside what it learns, and stands for its loss last of all.
 STEERING = word_set("entropy lb load balance balancing aux auxiliary router gate gating")
 # Who plays in an adversarial training. The loss of an opponent rises where the other one learns.
@@ -138,6 +140,8 @@ TOTALS = word_set("""
 PREFERENCES = word_set("chosen rejected margin margins")  # which is what rewards are made of then
 PREDICTED = word_set("reward precision")  # where a reward has one, a model of an environment predicts it
 OF_PPO = word_set("policy pg surrogate entropy value vf")  # no policy is judged by one of these alone
+# What a loss of these comes to says nothing without the others.
+OF_ONE_SIDE = OF_PPO | GENERATORS | word_set("cri critic d dis disc discriminator")
 # Words of the losses that an agent is trained with; where there are no others, a bare score is its objective.
 OF_AGENTS = OF_PPO | word_set("actor act p pi critic cri v td qf qf1 qf2 q1 q2 alpha bellman")
 OF_DETECTORS = word_set("box bbox obj cls dfl giou")  # parts of a loss, which some print without the word
@@ -160,7 +164,8 @@ SCORES_OF_TASKS = (("rewards", "score"), ("rewards", "raw reward"), ("rlhf rewar
 BARE_SCORES = frozenset(("score", "scores", "episode score"))
 # What a loss is made of whose network learns what a search of moves found; a policy gradient logs more.
 OF_SEARCH = word_set("policy value")
-OF_POLICY_GRADIENT = word_set("clip clipfrac kl surrogate advantage advantages explained")
+ADVANTAGES = word_set("advantage advantages")
+OF_POLICY_GRADIENT = ADVANTAGES | word_set("clip clipfrac kl surrogate explained")
 OF_RANDOM_ACTIONS = word_set("eps epsilon exploration")  # how large a share of them is
 EXPLORING = word_set("eps epsilon ent entropy episode")  # a bare `r` beside it is what an agent was given
 OF_OPENRLHF = word_set("rm ret")  # beside each other: the score of the reward model, and what it came to

@@ -118,7 +118,7 @@ def _matches(pattern: str, metric: str) -> bool:
 def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     """Decides by all names of the log what a loss with an unknown word in its name is. Beside parts of a loss
     it is a part; several beside a total, or one beside a known data set, are data sets; one alone beside a
-    total, or an extreme, is a part. Without a total the parts are judged, but no single one of an agent."""
+    total, or an extreme, is a part. Without a total the parts are judged, but no single one of one side."""
     roles = dict(roles)
     losses, parts = with_role(roles, Role.LOSS), with_role(roles, Role.PART_LOSS)
     others, free = with_role(roles, Role.OTHER, but=given), with_role(roles, Role.LOSS, but=given)
@@ -137,8 +137,8 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
         bare = [n for n in others if plain(n) in (aliases.BESIDE_A_LOSS if losses else aliases.OF_DETECTORS)]
         parts = names.players(others) + (bare if len(bare) > 1 else [])
         roles |= dict.fromkeys(parts, Role.PART_LOSS)
-    of_an_agent = [name for name in parts if aliases.OF_PPO & loss_words(name)]
-    if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()) and (len(parts) > 1 or not of_an_agent):
+    of_one_side = [name for name in parts if aliases.OF_ONE_SIDE & loss_words(name)]
+    if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()) and (len(parts) > 1 or not of_one_side):
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()) and not any(map(names.is_bound, roles)):
         roles |= _losses_by_other_names(roles, others, totals)
@@ -192,7 +192,7 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
         evaluated = with_role(roles, Role.VALIDATION_SCORE) if losses and not rewards else []
         rewards += [n for n in evaluated if role_of(_EVALUATED.sub("", plain(n))) is Role.OBJECTIVE]
     if not rewards and Role.OBJECTIVE not in given.values():
-        return dict(roles)
+        return _by_cost(roles, given, of_ppo=of_an_agent and of_ppo)
     of_episodes = [name for name in rewards if aliases.OF_EPISODES & name_words(name)]
     if of_episodes:  # what an episode came to, not what a step or a part of it was worth
         roles = dict(roles) | dict.fromkeys(rewards, Role.SCORE)
@@ -211,6 +211,17 @@ def _of_a_policy(roles: Roles, given: Roles) -> dict[str, Role]:
     own |= {n: Role.OTHER for n in ratios if plain(n).endswith(("ratio", "ratios"))}
     unknown = with_role({**roles, **own}, Role.OTHER, Role.PART_LOSS, but=given)
     return own | {n: Role.POLICY_KL for n in unknown if re.search(aliases.FROM_REFERENCE, plain(n))}
+
+
+def _by_cost(roles: Roles, given: Roles, *, of_ppo: bool) -> dict[str, Role]:
+    """The roles in a log without a reward. The loss of a policy gradient, whose scale is that of the
+    advantages, says nothing, but a cost beside it is what is made small."""
+    told = aliases.OF_POLICY_GRADIENT if of_ppo else aliases.ADVANTAGES
+    if all(told.isdisjoint(name_words(name)) for name in roles):
+        return dict(roles)
+    losses = with_role(roles, Role.LOSS, Role.DATASET_LOSS, but=given)
+    costs = filter(names.is_cost, (*losses, *with_role(roles, Role.OTHER, but=given)))
+    return dict(roles) | dict.fromkeys(losses, Role.PART_LOSS) | dict.fromkeys(costs, Role.LOSS)
 
 
 def _asked_for(rewards: list[str], roles: Roles) -> list[str]:

@@ -79,7 +79,7 @@ from chronicle.classify.measure import FALL_FOR_ALARM_ERRORS, LOST_SHARE, Ascent
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, stands
 from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE, SLOW
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.aliases import OF_LENGTHS, OF_RANDOM_ACTIONS, OF_SELF_PLAY, SECOND_CHOICE, step_gap
+from chronicle.metrics.aliases import OF_LENGTHS, OF_RANDOM_ACTIONS, OF_SELF_PLAY, PUT_TOGETHER, step_gap
 from chronicle.metrics.names import WINDOW_EPISODES, is_extreme, is_of_one_episode, name_words, of_full_window
 from chronicle.metrics.roles import SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
@@ -194,7 +194,7 @@ def slump(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding
 def fell(attempt: AttemptView, score: Series, objective: Series) -> bool:
     """Whether a score of 16 values or more, in rows in order, only got worse, and is not of games against
     itself, no mean of the objective so far, first of few episodes, and no sum of one that is a cost."""
-    words, own = (name_words(s.metric) - SECOND_CHOICE for s in (score, objective))
+    words, own = (name_words(s.metric) - PUT_TOGETHER for s in (score, objective))
     known, so_far = finite(score), replace(objective, values=np.cumsum(objective.values))
     is_own = attempt.in_time and words != own and not words & OF_SELF_PLAY and not goes_along(score, so_far)
     return is_own and len(known) >= measure.FEWEST_POINTS and measure.rises(-direction(score) * known.values)

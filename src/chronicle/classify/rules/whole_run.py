@@ -43,10 +43,10 @@ plateau (a loss that never moved)
 divergence-no-spike (a loss that ends above where it began)
     Sees: a run that leaves its start upwards and stays there, even where the rise comes too soon for a trend.
     Rule: the log starts with the run; the loss, 32 points or more, has no other rise; its second half lies a
-    tenth above its first eighth, and their ranks differ by 3.5 errors (Mann and Whitney); and no score, no
-    reward and no other loss gets better, nor stands every score at success. Of fewer points, 8 or more, each
-    is at twice the first or above, and the second half does not come down. Losses of agents and of two
-    players may rise, and are left out. A rise within the noise of single samples is worrying, any other bad.
+    tenth above its first eighth, and their ranks differ by 3.5 errors; and no score, no reward and no other
+    loss gets better, nor stands every score at success. Of fewer points, 8 or more, each is at twice the
+    first or above, and the second half does not come down. Losses of agents and of two players may rise. A
+    rise within the noise is worrying, or none if that is a factor of two; any other is bad.
     Or, from the minimum of its held-out loss on, which is 16 points long and turns up for a quarter of the
     log or more as in overfitting, the loss itself rises by 3 % and four errors; no part of it is logged.
     Or the loss has no lower bound and runs away below zero: at the end its first eight values are less beside
@@ -214,8 +214,7 @@ def unmoved(view: View) -> Iterator[Finding]:
 
 def is_game(view: View) -> bool:
     """Whether losses of agents or of players are logged, which may rise while all is well."""
-    names = {name for attempt in view.attempts for name in attempt.series}
-    return any(is_of_opponent(name) or OF_AGENTS & loss_words(name) for name in names)
+    return any(is_of_opponent(n) or OF_AGENTS & loss_words(n) for a in view.attempts for n in a.series)
 
 
 def live_losses(view: View) -> list[tuple[AttemptView, Series]]:
@@ -253,12 +252,13 @@ def ends_above_start(view: View) -> Iterator[Finding]:
         order, n = measure.ranks(np.r_[first, later]), len(first) + len(later)
         error = ((n + 1) * len(later) / (12 * len(first))) ** 0.5
         rise, rank_errors = median(later) - median(first), ((n + 1) / 2 - order[: len(first)].mean()) / error
-        if rise < RISEN_LOG or rank_errors < RISEN_ERRORS or _is_up(view, loss):
+        hidden = rise < (noise := view.noise(loss)) > view.thresholds.wild
+        if hidden or rise < RISEN_LOG or rank_errors < RISEN_ERRORS or _is_up(view, loss):
             continue
         checks = [
             at_least("second half over the first eighth", rise, "log units", RISEN_LOG, "risen_log"),
             at_least("their ranks apart", float(rank_errors), "errors", RISEN_ERRORS),
-            *noted(noise_log=view.noise(loss)),
+            *noted(noise_log=noise),
         ]
         at, other = At(attempt, loss, steps[len(first)]), (SHIFT, "the loss had been learned before")
         yield finding(NO_SPIKE, at, checks, 0.7, 0.8, other)
