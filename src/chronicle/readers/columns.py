@@ -250,16 +250,7 @@ def attempt_of(
     numbers = {name: c for name, c in columns.items() if not c.is_text and len(c.rows)}
     texts = {name: c for name, c in columns.items() if c.is_text}
     axis = step_axis.axis_of(numbers) if counted else step_axis.Axis("", "row")
-    steps, step_faults = step_axis.steps_of(path, axis.column, n_rows)
-    epochs = step_axis.epochs_by_row(axis, steps, numbers)
-    if axis.counts == "step" and (length := step_axis.steps_per_epoch(steps, epochs)):
-        steps = step_axis.across_epochs(steps, epochs, length)
-        if n_wrong := len(epochs.rows) - len(step_axis.whole_epochs(epochs)[0]):
-            problem = "epoch is no whole number, or before the first; taken from the row before"
-            step_faults = (*step_faults, Fault(Place(str(path)), problem, n_wrong))
-        facts = {"steps_per_epoch": length, **(facts or {})}
-    if axis.counter:
-        facts = {"step_counter": axis.counter, **(facts or {})}
+    steps, of_steps, step_faults = _steps_over_epochs(path, axis, n_rows, numbers)
     clock, times = _times(columns, n_rows)
     series = {n: _series(n, c, steps, times) for n, c in numbers.items() if n not in (axis.name, clock)}
     if 2 * np.count_nonzero(steps[1:] == steps[:-1]) >= REPEATED_SHARE * len(steps):
@@ -269,8 +260,25 @@ def attempt_of(
     if not series:
         raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
     constant = {k: c.values[0] for k, c in texts.items() if k != clock and len(set(c.values)) == 1}
-    facts, faults = {**constant, **(facts or {})}, (*faults, *step_faults)
+    facts, faults = {**constant, **of_steps, **(facts or {})}, (*faults, *step_faults)
     return Attempt(name or path.name, (str(path),), series, facts, faults, truncated, axis.counts)
+
+
+def _steps_over_epochs(
+    path: Path, axis: step_axis.Axis, n_rows: int, columns: Mapping[str, Column]
+) -> tuple[Steps, dict[str, Any], tuple[Fault, ...]]:
+    """The steps of all rows, which go on where they begin anew in each epoch, facts of them, and faults."""
+    steps, faults = step_axis.steps_of(path, axis.column, n_rows)
+    epochs, facts = step_axis.epochs_by_row(axis, steps, columns), dict[str, Any]()
+    if axis.counter:
+        facts["step_counter"] = axis.counter
+    if axis.counts == "step" and (length := step_axis.steps_per_epoch(steps, epochs)):
+        steps = step_axis.across_epochs(steps, epochs, length)
+        facts["steps_per_epoch"] = length
+        if n_wrong := len(epochs.rows) - len(step_axis.whole_epochs(epochs)[0]):
+            problem = "epoch is no whole number, or before the first; taken from the row before"
+            faults = (*faults, Fault(Place(str(path)), problem, n_wrong))
+    return steps, facts, faults
 
 
 def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:

@@ -77,16 +77,20 @@ class Table:
                 self._n_lines, header, _ = next(lines, (self._n_lines, "", True))
             if not header:
                 return
-            self.delimiter = delimiter_of(header)
-            header = (header.lstrip("# ") or header).replace("\t,", "\t")
-            try:
-                self.names = self._given or header_names(*cells_of([header], self.delimiter))
-            except csv.Error as err:
-                raise BadLog(str(self.path), f"has a header that cannot be read ({err})") from err
-            body = self._begin[not self._given :]
-            self._spelling = spelling_of(body, self.delimiter, len(self.names))
-            self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
+            self._take_header(header)
         self.add_lines(lines)
+
+    def _take_header(self, header: str) -> None:
+        """Names the columns by the first line, unless their names are given. Raises BadLog."""
+        self.delimiter = delimiter_of(header)
+        header = (header.lstrip("# ") or header).replace("\t,", "\t")
+        try:
+            self.names = self._given or header_names(*cells_of([header], self.delimiter))
+        except csv.Error as err:
+            raise BadLog(str(self.path), f"has a header that cannot be read ({err})") from err
+        body = self._begin[not self._given :]
+        self._spelling = spelling_of(body, self.delimiter, len(self.names))
+        self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
 
     @property
     def can_be_left(self) -> bool:

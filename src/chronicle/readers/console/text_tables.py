@@ -113,6 +113,11 @@ class Table:
             return []
         if (row := self._row_of_phases(text)) is not None or not self._header.names:
             return row
+        return self._row_under_header(text, under_way=under_way)
+
+    def _row_under_header(self, text: str, *, under_way: bool) -> list[Pair] | None:
+        """The pairs of a row of as many cells as the header has names, [] if it says nothing new or its bar
+        is still ``under_way``; None for any other line."""
         cut = _CUT_BAR.search(text)
         if cut and len(text[: cut.start()].split()) == len(self._header.names):
             under_way, text = not "100".startswith(cut[1] or "-"), text[: cut.start()]
