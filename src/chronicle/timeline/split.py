@@ -154,17 +154,29 @@ def counter_restarts(attempt: Attempt, ticks: Series) -> list[int]:
 def attempt_starts(series: Series) -> list[int]:
     """Rows of the clock at which a new attempt begins (never row 0)."""
     down = _begins_again(series)
-    steps, most = series.steps, _most_cuts(series.steps)
-    # Every launch appends to the log, and some launches logged only a few rows. Where rows are out of order,
-    # or ranks write by turns, the step also falls to other steps than the first one.
-    from_first = (steps[down] == steps[0]).all() and _count_not_growing(steps) == len(down)
-    few = len(down) <= max(_FEW_CUTS, len(steps) / (_SHORT_SAMPLES + 1))
-    if from_first and (few or len({*np.diff(down).tolist()}) > _SHORT_SAMPLES):  # ranks write equally often
+    if _all_from_first(series.steps, down):
         return [*down.tolist()]
     if not len(down) or len(down) > max(2, _SHUFFLED_SHARE * len(series)):
         return []
-    cuts: list[int] = []
-    short: list[int] = []  # returns over a few points, which are starts if they are rare
+    returns, short = _returns(series, down)
+    cuts = sorted(returns + short) if len(short) <= _rare_returns(series) else returns
+    return cuts if len(cuts) <= _most_cuts(series.steps) else []
+
+
+def _all_from_first(steps: Steps, down: Index) -> bool:
+    """Whether steps fall to the first one alone, as where every launch appends to the log, and some launches
+    logged only a few rows. Where rows are out of order, or ranks write by turns, they fall to others too."""
+    if (steps[down] != steps[0]).any() or _count_not_growing(steps) != len(down):
+        return False
+    few = len(down) <= max(_FEW_CUTS, len(steps) / (_SHORT_SAMPLES + 1))
+    return few or len({*np.diff(down).tolist()}) > _SHORT_SAMPLES  # ranks write equally often
+
+
+def _returns(series: Series, down: Index) -> tuple[list[int], list[int]]:
+    """Rows at which training went back and on from there, and those at which it went back over a few points,
+    which are starts if they are rare."""
+    steps = series.steps
+    cuts, short = list[int](), list[int]()
     begin, highest = 0, int(steps[: down[0]].max())
     ends = np.append(down[1:], len(series))
     for row, end, is_disorder in zip(down.tolist(), ends.tolist(), _are_disorder(series, down), strict=True):
@@ -180,8 +192,7 @@ def attempt_starts(series: Series) -> list[int]:
                 cuts.append(row)
                 begin, highest = row, int(steps[end - 1])
         highest = max(highest, int(steps[end - 1]))  # between two falls the steps only grow
-    cuts = sorted(cuts + short) if len(short) <= _rare_returns(series) else cuts
-    return cuts if len(cuts) <= most else []
+    return cuts, short
 
 
 def _begins_again(series: Series) -> Index:
