@@ -266,3 +266,9 @@ def test_a_last_row_at_the_step_of_the_one_before_it_is_that_of_a_test(last: int
 def test_steps_farther_apart_than_any_difference_go_up() -> None:
     steps = np.array([-(2**63), *range(15), 2**63 - 1, 2**63 - 1])
     assert kept(np.linspace(2, 1, 18), steps) == [*range(17)]  # the last row belongs to a final test
+
+
+def test_a_loss_that_is_summed_up_is_judged_by_what_is_added() -> None:
+    values = samples(0)
+    summed = np.concatenate([values[EPOCH == epoch].cumsum() for epoch in range(EPOCHS)])
+    np.testing.assert_allclose(settled({"x": series(summed)})["x"].values, values)

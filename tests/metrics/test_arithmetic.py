@@ -31,6 +31,29 @@ def test_zeros_in_front_are_all_the_zeros_there_are(values: list[float], zeros: 
     assert arithmetic.zeros_in_front(np.array(values, float)) == zeros
 
 
+def test_terms_of_sums_are_what_was_added() -> None:
+    random = np.random.default_rng(3)
+    terms = [*np.split(random.uniform(1.0, 3.0, 96), 4), random.uniform(1.0, 3.0, 5)]
+    got = arithmetic.terms_of_sums(np.concatenate([*map(np.cumsum, terms)]))
+    assert got is not None
+    np.testing.assert_allclose(got, np.concatenate(terms))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param([], id="none"),
+        pytest.param(np.linspace(1, 9, 64), id="one that rises"),
+        pytest.param(np.tile(np.linspace(5, 9, 32), 4), id="that begin anew from far above what is added"),
+        pytest.param(np.tile(np.arange(1.0, 9.0), 9), id="too short"),
+        pytest.param(np.random.default_rng(3).uniform(1.0, 3.0, 96), id="noise"),
+        pytest.param(np.append(np.tile(np.arange(1.0, 33.0), 3), np.nan), id="with a lost value"),
+    ],
+)
+def test_other_values_are_no_sums(values: list[float]) -> None:
+    assert arithmetic.terms_of_sums(np.asarray(values, float)) is None
+
+
 def log(seed: int) -> dict[str, Series]:
     """A total and other metrics, which may be its parts: rounded, noisy, or of nothing in common."""
     random = np.random.default_rng(seed)

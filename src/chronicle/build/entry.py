@@ -26,8 +26,7 @@ import numpy as np
 
 from chronicle import model
 from chronicle.classify import VERSION
-from chronicle.metrics.arithmetic import zeros_in_front
-from chronicle.metrics.names import LOSSES
+from chronicle.metrics.by_values import measurements
 from chronicle.metrics.roles import direction, shown_metric
 from chronicle.metrics.values import clipped, count, instant, level, plural
 from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Timeline, Track
@@ -265,8 +264,8 @@ def _step_backs(timeline: Timeline) -> Iterator[Fact]:
 
 def _loss_facts(loss: Track, axis: Axis) -> Iterator[Fact]:
     shown = np.flatnonzero(loss.live & np.isfinite(loss.values))
-    shown = shown[zeros_in_front(loss.values[shown]) if loss.role in LOSSES else 0 :]
-    values, steps = loss.values[shown], loss.steps[shown]
+    begin, values = measurements(loss.values[shown], loss.role)
+    steps = loss.steps[shown[begin:]]
     if not len(values):
         yield Fact(f"{loss.metric}, finite values", 0, "points", "counted")
         return

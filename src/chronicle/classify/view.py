@@ -22,7 +22,8 @@ from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.aliases import MEANS, OF_TRAINING
-from chronicle.metrics.arithmetic import first_showings, zeros_in_front
+from chronicle.metrics.arithmetic import first_showings
+from chronicle.metrics.by_values import measurements
 from chronicle.metrics.names import LOSSES, MIN_POINTS, name_words
 from chronicle.metrics.roles import SCORES, judged, judged_loss
 from chronicle.metrics.values import grouped
@@ -231,7 +232,7 @@ def written(series: Mapping[str, Series]) -> dict[str, Series]:
 
 def settled(series: Mapping[str, Series]) -> dict[str, Series]:
     """The series; of running means that begin again with each epoch or step only the last values (or means of
-    parts), of evaluations and rewards that are logged until the next one only the first."""
+    parts), of such sums what they add, of evaluations and rewards that stand until the next one the first."""
     epoch = max((s for s in series.values() if s.role is Role.EPOCH), key=len, default=None)
     steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _FEWEST_TEETH}.values()
     return {m: _settled(s, epoch, steps) if s.role in _MEASURED else s for m, s in series.items()}
@@ -288,12 +289,12 @@ def _has_arrived(mean: Floats) -> bool:
 
 
 def _trained(series: Series) -> Series:
-    """The series without the zeros of a loss before there is one, as in a first row before the training, and
-    without a last row that alone repeats the step before it: it belongs to a final test."""
-    values, new = series.values, series.steps[1:] > series.steps[:-1]
-    begin = zeros_in_front(values) if series.role in LOSSES else 0
+    """The series as it is measured, without a last row that alone repeats the step before it: it belongs to a
+    final test."""
+    new, (begin, values) = series.steps[1:] > series.steps[:-1], measurements(series.values, series.role)
     tested = len(new) >= _TOOTH_SAMPLES and not new[-1] and new[:-1].all() and np.isfinite(values[-1])
-    return series.pick(np.arange(begin, len(series) - tested)) if begin or tested else series
+    end = len(series) - tested
+    return replace(series.pick(slice(begin, end)), values=values[: end - begin])
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # a mean of zero has no inverse

@@ -27,6 +27,8 @@ _NEARLY_ALL = 0.95  # share of the values of a curve
 _LEAST_SHARE = 1e-4  # share of the total that a part must contribute
 _FEWEST_SHOWN = 4  # new numbers, and rows in which each of them is shown
 _REGULAR_SHARE = 0.8  # of these numbers are shown equally long
+_FEWEST_SUMS, _SUMMED_ROWS = 3, 16  # sums, and rows of most of them; chance lets no loss rise so often
+_FIRST_TERM_TIMES = 4.0  # the usual term of a sum: the first one is no larger
 _WORD, _DIGITS = re.compile(r"[^\W_]+"), re.compile(r"\d+")
 
 
@@ -55,6 +57,19 @@ def zeros_in_front(values: Floats) -> int:
     collects: those in front of all other values, if there are others and no zero among them."""
     zeros = int(np.count_nonzero(values == 0))
     return zeros if zeros < len(values) and not values[:zeros].any() else 0
+
+
+@any_numbers
+def terms_of_sums(values: Floats) -> Floats | None:
+    """What was added at each row, of a loss that is summed up from the start of each epoch on: it rises at
+    every row, and begins anew with no more than what is added at one. None for other values."""
+    terms = np.diff(values, prepend=0.0)
+    begins = np.flatnonzero(np.append(True, ~(terms[1:] > 0)))
+    if len(begins) < _FEWEST_SUMS or median(np.diff(begins)) < _SUMMED_ROWS:
+        return None
+    terms[begins] = values[begins]
+    most = _FIRST_TERM_TIMES * median(terms)
+    return terms if terms.min() > 0 and terms[begins].max() <= most else None
 
 
 def first_showings(values: Floats, *, in_bar: bool = False) -> NDArray[np.intp] | None:

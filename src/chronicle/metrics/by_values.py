@@ -52,6 +52,16 @@ class ByValues(NamedTuple):
     why: str
 
 
+def measurements(values: Floats, role: Role) -> tuple[int, Floats]:
+    """How many values in front of a metric are not measured, and what the others measure: of a loss without
+    the zeros before there is one, and without summing it up."""
+    if role not in LOSSES:
+        return 0, values
+    n_zeros = arithmetic.zeros_in_front(values)
+    terms = arithmetic.terms_of_sums(rest := values[n_zeros:])
+    return n_zeros, rest if terms is None else terms
+
+
 def roles_by_values(logs: Iterable[Log]) -> dict[str, Role]:
     """The roles that the values of the logs of one run tell; what they tell of one holds for all. Of many
     logs with the same names, as of a run that was restarted a thousand times, the longest are asked."""

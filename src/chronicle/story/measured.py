@@ -22,7 +22,7 @@ from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
 from chronicle.metrics.aliases import median_gap
-from chronicle.metrics.arithmetic import zeros_in_front
+from chronicle.metrics.by_values import measurements
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import count, ordinal, percent, plainly, rounded
@@ -170,7 +170,7 @@ class RunView:
         if self.loss is None:
             return "no loss or reward to judge, "
         values = self.loss.values[self.loss.live & np.isfinite(self.loss.values)]
-        values = values[zeros_in_front(values) if self.loss.role in LOSSES else 0 :]
+        values = measurements(values, self.loss.role)[1]
         if self.n_trainings > 1 or len(values) < 2:
             return ""
         first, last, unit = plainly(float(values[0])), plainly(float(values[-1])), self.loss.unit or ""
@@ -267,8 +267,8 @@ class FindingView:
         if (track := self.track) is None:
             return np.empty(0, np.int64), np.empty(0)
         rows = track.live if self.at is None else track.attempt == self.at
-        begin = zeros_in_front(track.values[rows]) if track.role in LOSSES else 0
-        return track.steps[rows][begin:], track.values[rows][begin:]
+        begin, values = measurements(track.values[rows], track.role)
+        return track.steps[rows][begin:], values
 
     @property
     def last_step(self) -> float:
