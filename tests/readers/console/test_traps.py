@@ -455,6 +455,7 @@ def test_a_machine_fault_stands_at_the_step_of_the_log(tmp_path: Path) -> None:
         "1 2.5\n2 2.25\n": "holds numbers without names",
         "s:1 lr:0.1\n": "no reader knows this format",
         "step 5 of the plan | buy milk\n": "no reader knows this format",
+        "TRAIN:\n  BOX_LOSS: 1.0\n  RPN_LOSS: 2.0\n  CLS_LOSS: 0.1\n  L_LOSS: 0.25\n" * 12: "no reader",
     }.items(),
 )
 def test_what_only_looks_alike_is_not_claimed(text: str, reason: str, tmp_path: Path) -> None:

@@ -374,12 +374,14 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
 
 def _loss_recurs(training: Sequence[Record], mentions_training: bool, is_counted: bool) -> bool:
     """Whether a loss recurs, or a score beside a clock, or a reward in a log that mentions a training, which
-    is that of a whole task. It must change, unless a counter shows that something goes on."""
+    is that of a whole task. It must change, unless a counter shows that something goes on: settings that are
+    printed again and again (`LOSS_WEIGHT: 1.0`) do not."""
     losses = list[Pair]()
     for record in training:
         has_clock = math.isfinite(record.sources[0].time)
         judged = (Role.OBJECTIVE,) * mentions_training + SCORES * has_clock
         losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in judged]
-    losses = [p for p in losses if role_of(p.name) is not Role.OBJECTIVE or is_whole_reward(p.name)]
-    n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
-    return n_lines >= _FEWEST_LINES and (is_counted or len({p.value for p in losses}) >= _FEWEST_STEPS)
+    may_count = (p for p in losses if role_of(p.name) is not Role.OBJECTIVE or is_whole_reward(p.name))
+    values = gathered((pair.name, pair.value) for pair in may_count).values()
+    enough = (told for told in values if len(told) >= _FEWEST_LINES)
+    return any(is_counted or len({*told}) >= _FEWEST_STEPS for told in enough)
