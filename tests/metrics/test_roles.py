@@ -784,6 +784,8 @@ def test_what_is_told_as_it_is_is_judged_before_its_running_mean() -> None:
 def test_a_score_is_judged_where_nothing_else_is() -> None:
     scored = assign(log("val_acc", "wer", "lr"))
     assert {name: direction(series) for name, series in scored.items()} == {"val_acc": 1, "wer": -1, "lr": 0}
+    of_places = assign(log("val_acc_mean_pos", "acc_pos"))  # of the right answer, and of positive ones
+    assert [direction(series) for series in of_places.values()] == [-1, 1]
     assert judged(scored.values(), fewest=3) is scored["wer"]
     both = assign(log("val_acc", "val_loss"))
     assert judged(both.values(), fewest=3) is both["val_loss"]

@@ -181,6 +181,8 @@ OF_WHOLE_REWARDS = OF_EPISODES | word_set("""
 LOG_PROBABILITIES = frozenset(("logprob", "log prob", "logp", "log probability"))
 A_BOUND = "elbo"  # of the log of a probability, which lies far below zero before anything is learned
 BETTER_LOWER = word_set("wer cer eer fid err error regret cost hamming")
+# Of the right answer among all: the first is best.
+PLACES = tuple(map(word_set, ("mean rank", "median rank", "mean pos", "mean position")))
 # Names that only say whose value they are: of the training where one of the others stands beside it.
 OF_TRAINING = frozenset(("train", "training", "trn", "learn", "t loss"))
 OF_EVALUATION = word_set("val valid validation eval evaluation test tst dev holdout heldout")

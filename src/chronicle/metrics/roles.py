@@ -356,4 +356,5 @@ def direction(series: Series) -> int:
     """-1 where less of a metric is better, 1 where more is, 0 where its role says neither."""
     if series.role not in SCORES:
         return 1 if series.role is Role.OBJECTIVE else -(series.role in (*LOSSES, Role.PART_LOSS))
-    return -1 if aliases.BETTER_LOWER & name_words(series.metric) else 1
+    words = name_words(series.metric)
+    return -1 if aliases.BETTER_LOWER & words or any(place <= words for place in aliases.PLACES) else 1
