@@ -146,6 +146,23 @@ def test_a_count_towards_another_end_behind_the_last_epoch_begins_anew(tmp_path:
     assert steps[12:] == [150 * epoch + n for epoch in range(3) for n in range(20, 150, 20)]
 
 
+@pytest.mark.parametrize("n_epochs", [4, 9])
+def test_epochs_that_begin_anew_beside_another_bar_are_of_what_is_trained_next(
+    n_epochs: int, tmp_path: Path
+) -> None:
+    """A probe far behind a pre-training of epochs 0 to 3, whose lines have other names, if these were all."""
+    line = "Epoch: [{epoch}]  [{batch:3}/{end}]  loss: {loss:.3f} ({loss:.3f})  {more}: 0.5\n"
+    trained = [(f"{e}/{n_epochs}", b, 600, "wd") for e in range(4) for b in range(600)]
+    probed = [(str(e), b, 30, "memory") for e in range(4) for b in range(0, 30, 5)]
+    text = "".join(
+        line.format(epoch=epoch, batch=batch, end=end, loss=3 / (1 + batch), more=more)
+        for epoch, batch, end, more in trained + probed
+    )
+    (attempt,) = attempts(tmp_path, text)
+    probe = attempt.series["memory"].steps.tolist()
+    assert (probe == list(range(0, 120, 5))) is (n_epochs == 4)
+
+
 def test_an_epoch_named_behind_the_head_of_a_launch_is_the_first_of_it(tmp_path: Path) -> None:
     part = "train : True\nEpoch [1/50]\n" + "".join(
         f"Iter: {n} | Loss: {3 - n / 1024}\n" for n in range(0, 700, 100)

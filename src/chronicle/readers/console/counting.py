@@ -196,6 +196,7 @@ class Course:
             inner = record.epoch  # epochs that count in rounds
             record.counters = [(step_rank("epoch") or 0, inner)] if inner else record.counters
             record.epoch = outer
+        self._begin_next(record)
         epoch = record.epoch
         stands_still = plan.phases and bool(record.evaluation) and self.last is not None
         if epoch and math.isfinite(epoch.value) and not stands_still:
@@ -232,6 +233,17 @@ class Course:
         self._counted_in_epoch, self._aside = False, _NO_COUNT
         self._announced_epoch, self._n_epochs = epoch.value, epoch.of
         self._ends.add(epoch.of)
+
+    def _begin_next(self, record: Record) -> None:
+        """Begins anew where the epochs do, after the last of all, beside a bar towards another end: another
+        model is trained now, as the probe of one that was pre-trained."""
+        epoch, of = record.epoch, self._count.of
+        bar = next((pair for _, pair in record.counters if pair.name == self._count.name), _NO_COUNT)
+        ended = epoch is not None and epoch.value < self._epoch and 0 < self._n_epochs <= self._epoch + 1
+        if epoch and ended and 0 < bar.of != of > 0 and not record.evaluation:
+            self._announced_epoch = epoch.value
+            self.launch()
+            self._bar = key_of(bar)
 
     def _is_setting(self, record: Record, pair: Pair) -> bool:
         """Whether nothing has counted yet, and a count stands behind other whole numbers, as a size does
