@@ -135,11 +135,12 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     keys = frozenset(in_rounds or {*counters} - {outer.lower()})
     measured = (record for record in training if any(map(is_judged, record.shape)))
     beside = frozenset(key_of(pair) for record in measured for _, pair in record.counters)
-    of_stages = frozenset(stages)
     counted = gathered((tuple(record.shape), pair.value) for record in records for _, pair in record.counters)
     moving = frozenset(shape for shape, values in counted.items() if len({*values}) >= _FEWEST_STEPS)
-    plan = Plan(True, keys, phases=phases, outer=outer, twofold=twofold, stages=of_stages, beside=beside)
-    plan = replace(plan, moving=moving, alike=_alike(records, [*counters]))
+    plan = Plan(
+        True, keys, phases=phases, outer=outer, twofold=twofold, stages=frozenset(stages), beside=beside,
+        moving=moving, alike=_alike(records, [*counters]),
+    )  # fmt: skip
     without_bars = replace(plan, counters=frozenset(key for key in keys if f"{PROGRESS}/" not in key))
     for tried in (plan, without_bars) if without_bars.counters != keys else (plan,):
         if _have_growing_steps(records, Course(tried), mentions_training):
@@ -147,6 +148,12 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     named = [key for key in counters if f"{PROGRESS}/" not in key]  # bars may be those of evaluations
     if named or len({record.epoch.value for record in records if record.epoch}) >= _FEWEST_POINTS:
         return Plan()
+    return _plan_by_rows(records, mentions_training, phases=phases)
+
+
+def _plan_by_rows(records: Sequence[Record], mentions_training: bool, *, phases: bool) -> Plan:
+    """How a log is to be read in which no name counts: by rows, or as results of trials or trainings."""
+    training = [record for record in records if record.is_training]
     n_results = sum(bool(_RESULT.match(record.sources[0].words)) for record in records)
     if n_results >= _FEWEST_LINES and 2 * n_results > len(records):
         return Plan(True, by_row=True, of_items=True)
