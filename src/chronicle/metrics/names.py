@@ -44,6 +44,7 @@ _OF_PLAYERS = aliases.COMPONENTS | aliases.BESIDE_PLAYERS
 _OF_ONE_SIDE = aliases.GENERATORS | aliases.OPPONENTS | aliases.DISTANCES | {"idt", "identity"}
 MIN_POINTS = 8  # fewer points than this are no series to judge
 LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
+MEASURES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE)  # of how well a model does
 
 
 @lru_cache(maxsize=_MOST_NAMES)

@@ -22,7 +22,7 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_TRAINING, PHASE_NAMES, RUN_NAMES, TIME_NAMES
-from chronicle.metrics.names import name_words, names_a_loss, role_of
+from chronicle.metrics.names import MEASURES, name_words, names_a_loss, role_of
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers import runs_in_table
@@ -48,6 +48,7 @@ _MONTH = re.compile(r"\d{4}-\d\d")
 # Columns whose texts say nothing of whether a table that counts is a log.
 _NAMES_AND_DATES = {*RUN_NAMES, *PHASE_NAMES, *TIME_NAMES}
 _LOGS = frozenset(("log", "logs", "history"))  # words of a file's name
+_JUDGED = (*MEASURES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
 
@@ -98,7 +99,7 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     mean of a population if the first is never less (NEAT-Python). One of a `train_log` is its loss, unless it
     rises between 0 and 1, as scores do."""
     width, role = len(rows[0]) if rows else 0, role_of(path.stem)
-    named = role in runs_in_table.SCORES or (width > 1 and role is not Role.OTHER)
+    named = role in MEASURES or (width > 1 and role is not Role.OTHER)
     metric = loss_of(path) or (path.stem if named else "")
     of_log = not metric and _says_log_of_training(path.stem)
     if not (metric or of_log) or width not in (1, 2, 3):
@@ -153,8 +154,8 @@ def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
     numbers = [value for cell in cells if (value := number(cell)) is not None]
     if 2 * len(numbers) <= len(cells):
         return False
-    named = role_of(name) in runs_in_table.JUDGED or names_a_loss(name) or bool(loss_of(path))
-    return role_of(name) in runs_in_table.SCORES or (named and not _are_whole(numbers))
+    named = role_of(name) in _JUDGED or names_a_loss(name) or bool(loss_of(path))
+    return role_of(name) in MEASURES or (named and not _are_whole(numbers))
 
 
 def _are_best_and_mean(best: Sequence[float], mean: Sequence[float]) -> bool:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from chronicle.metrics import aliases
 from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.metrics.arithmetic import median
-from chronicle.metrics.names import LOSSES, are_sizes, plain, role_of
-from chronicle.metrics.roles import SCORES
+from chronicle.metrics.names import LOSSES, MEASURES, are_sizes, plain, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import iso_seconds
 from chronicle.readers.step_axis import Column, column_key, is_counter, names_one_of
@@ -27,7 +26,7 @@ from chronicle.readers.step_axis import Column, column_key, is_counter, names_on
 # Columns that say where a row belongs; roles of what is measured.
 _OF_RUN = (*aliases.ID_NAMES, *aliases.RUN_NAMES, *aliases.PHASE_NAMES)
 PLACES = frozenset((*TIME_NAMES, *aliases.METRIC_NAMES, *aliases.PART_NAMES, *_OF_RUN))
-_MEASURED = (*LOSSES, *SCORES, Role.OBJECTIVE)
+_MEASURED = (*LOSSES, *MEASURES)
 
 FEWEST_ITEMS = 3  # rows of results
 _RANKED = 8  # rows whose order is no chance

@@ -21,8 +21,7 @@ import orjson
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import RUN_NAMES
-from chronicle.metrics.names import LOSSES, role_of
-from chronicle.metrics.roles import SCORES
+from chronicle.metrics.names import LOSSES, MEASURES, role_of
 from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Fault, Place, Role, Steps
 from chronicle.readers.columns import FILTERED_LOSS, Builder, attempt_of, columns_of, text_of
@@ -42,7 +41,7 @@ _BLANK = " \t\r\n\0"
 
 Row = dict[str, Any]
 # What a training is about: a row of these is one of its log, and no configuration.
-MOVING = {*LOSSES, *SCORES, Role.PART_LOSS, Role.OBJECTIVE}
+MOVING = {*LOSSES, *MEASURES, Role.PART_LOSS}
 
 
 def identify(head: Head) -> bool:

@@ -24,7 +24,7 @@ from chronicle.errors import BadLog
 from chronicle.metrics import aliases
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES, word_set
 from chronicle.metrics.arithmetic import any_numbers, median
-from chronicle.metrics.names import LOSSES, name_words, names_a_loss, plain, role_of, says_nothing
+from chronicle.metrics.names import LOSSES, MEASURES, name_words, names_a_loss, plain, role_of, says_nothing
 from chronicle.metrics.values import distinct_names
 from chronicle.model import Attempt, Role, Steps
 from chronicle.readers import items
@@ -36,8 +36,6 @@ _PHASES = OF_TRAINING | OF_EVALUATION
 OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
 EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, whose names begin with the run
 
-SCORES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE)
-JUDGED = (*SCORES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
 _ASIDE = word_set("time elapsed seconds sec s minutes duration n id index seed")
 _OF_RUNS, _OF_SETTINGS = "results of runs", "settings of runs"  # columns of their names
 _MOST_NAMED = 3  # columns that tell results apart
@@ -350,7 +348,7 @@ def loss_of(path: Path) -> str:
 def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Column]]:
     """Columns by run, where the name of the file alone says that they are losses; one run "" else. Of several
     columns with names that say nothing, each is that of a run: who logs parts of one training says so."""
-    if role_of(path.stem) in SCORES:  # alone, `train` and `val` are those of a loss
+    if role_of(path.stem) in MEASURES:  # alone, `train` and `val` are those of a loss
         columns = {f"{path.stem}/{n}" if plain(n) in _PHASES else n: c for n, c in columns.items()}
     if plain(path.stem) in OF_EVALUATION and any(  # val.jsonl beside train.jsonl
         plain(p.stem) in OF_TRAINING for p in path.parent.iterdir() if p.suffix == path.suffix

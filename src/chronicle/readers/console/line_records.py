@@ -20,7 +20,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from chronicle.metrics.aliases import in_english, word_set
-from chronicle.metrics.names import LOSSES, name_words, role_of
+from chronicle.metrics.names import LOSSES, MEASURES, name_words, role_of
 from chronicle.readers.columns import number
 from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import shortened, time_in, words_start
@@ -129,7 +129,7 @@ def _evaluation_of(named: Sequence[Pair], text: str) -> str:
 def _best_beside_loss(names: tuple[str, ...]) -> bool:
     """Whether a loss stands beside the best score so far, and nothing counts: that is an evaluation. A
     training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them."""
-    has_best = any("best" in name_words(name) and role_of(name) in pairs.MEASURES for name in names)
+    has_best = any("best" in name_words(name) and role_of(name) in MEASURES for name in names)
     is_training = any("train" in name_words(name) or counts(Pair(name, 0.0)) for name in names)
     return has_best and not is_training and any(role_of(name) in LOSSES for name in names)
 
@@ -250,7 +250,7 @@ class Record:
         if self.epoch is not None and has_named_counter:
             return True
         only_a_bar = bool(self.counters) and not has_named_counter and self.epoch is None
-        judged = any(is_judged(n) and not (only_a_bar and role_of(n) in pairs.MEASURES) for n in self.shape)
+        judged = any(is_judged(n) and not (only_a_bar and role_of(n) in MEASURES) for n in self.shape)
         return judged or self.form.is_judged_together
 
 

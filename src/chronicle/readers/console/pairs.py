@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
-from chronicle.metrics.names import LOSSES, role_of
+from chronicle.metrics.names import LOSSES, MEASURES, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import WRAPPED, number
 from chronicle.readers.console.chunks import shortened
@@ -26,8 +26,7 @@ _N_STEP_RANKS = 2 * len(STEP_NAMES)  # the ranks of `step_rank`; names that coun
 EPOCH_WORDS = ("epoch", "ep")
 PROGRESS = "progress"  # the name of "12/100" and of bars
 IMPROVED = "improved "  # begins the name of a loss that is told only when it is the best so far, or again
-MEASURES = frozenset({Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE})
-_JUDGED = {*LOSSES} | MEASURES | {Role.GRAD_NORM, Role.LEARNING_RATE}
+_JUDGED = {*LOSSES, *MEASURES, Role.GRAD_NORM, Role.LEARNING_RATE}
 # Words that make a counter's name one that does not count: "best step", "save every 100 steps".
 _NO_COUNT = word_set("""
     accum accumulation best checkpoint every final first grad gradient inner last log max min n next num
