@@ -254,7 +254,6 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
      lambda match: match[1] + re.sub(r"\[(\w+): ", r" \1 loss: ", match[2])),
     # "Train: 0 [ 50/1251 (4%)]" of timm
     ("Train", r"\b(Train|Training): (\d{1,9}) \[\s*(\d{1,12}/\d{1,12})(?= )", r"\1, epoch \2 batch \3 ["),
-    (" [", r"\b(Test|Valid|Validation|Eval): {1,2}\[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
     # "Losses: [2.6, 2.4, 10.7, 15.3, 0.5], step: 400" of later so-vits-svc, with the names of VITS
     ("osses: [", r"\b[Ll]osses: (\[[^][]{5,300}\]),?(?= steps?: \d)", _with_names_of_vits),
     # "Progress on:train 1.20kit/10.0kit rate:... postfix:loss=2.5" of Levanter
