@@ -270,5 +270,5 @@ def test_steps_farther_apart_than_any_difference_go_up() -> None:
 
 def test_a_loss_that_is_summed_up_is_judged_by_what_is_added() -> None:
     values = samples(0)
-    summed = np.concatenate([values[EPOCH == epoch].cumsum() for epoch in range(EPOCHS)])
+    summed = np.concatenate([values[epoch == EPOCH].cumsum() for epoch in range(EPOCHS)])
     np.testing.assert_allclose(settled({"x": series(summed)})["x"].values, values)
