@@ -2,11 +2,11 @@
 
 overfitting
     Sees: a validation loss that turns upwards while the training loss goes on falling.
-    Rule: the validation loss ends 1.5 % and five standard errors above its minimum (15 % and three errors if
-    ranks rise; 15 % of up to five values, each being worse), and half as far again as it went up and down
-    before. That lies before the last tenth of the run, and the training loss fell by 1.5 % meanwhile or is
-    too noisy to tell (a sixth of its fall is enough if it never fell by a tenth). Or, if no held-out loss
-    tells, a held-out score lost a third of its gain for good, also beside one of the training.
+    Rule: the validation loss ends above its minimum by 1.5 % (or a sixth of its fall, if that was less than a
+    tenth) and by five standard errors, or by 15 % and three errors if its ranks rise, or by 15 % if up to
+    five values get worse one by one; and half as far again as it had risen and come back before. The minimum
+    lies before the last tenth of the run, and the training loss has fallen by 1.5 % since, or is too noisy.
+    Or, where no held-out loss tells, a held-out score lost a third of its gain for good.
     Blind to: runs without validation.
     False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. (arXiv:2305.16264) on repeated epochs.

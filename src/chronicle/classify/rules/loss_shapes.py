@@ -37,11 +37,11 @@ nan-inf
 
 frozen-metric
     Sees: a loss that repeats one value.
-    Rule: 32 values in a row that are equal in single precision, eight times more than before, or a whole log
-    from 8 on. A loss that came to its lowest value, or came to any and left it, by steps of its last printed
-    digit changes below its precision, as does one that only goes down from there, stair by stair, and one of
-    which half that digit is a move that counts (0.11). An error rate at 0 or 1 can go no further; a loss that
-    is always zero beside others is switched off.
+    Rule: 32 values in a row are equal in single precision, eight times as many as ever before, or all of a
+    log of 8 values and more. That is no fault of a loss which changes by less than it prints: it came to its
+    lowest value, or came to any and left it, by steps of its last digit, or only goes down from there, stair
+    by stair, or half that digit is a change that counts (0.11); nor of an error rate at 0 or 1, nor of a part
+    that is always zero beside others, which is switched off.
     Blind to: metrics that freeze with noise on top.
     False alarm: none known beyond constants that are logged on purpose.
     Source: MLPerf logs with a dead metric; Hugging Face's filter repeats the last mean when the loss is NaN.
