@@ -109,6 +109,32 @@ def test_a_short_log_that_ends_in_nan_is_a_copy_however_it_was_rounded():
     assert stitch([both[1], Attempt("other", ("other",), other)]).copies == ()
 
 
+@pytest.mark.parametrize("every", [1, 50])
+def test_a_bar_and_the_events_of_its_trainer_are_one_training(every):
+    """A bar counts batches from 1 and shows three digits; the events count from 0, not every step of them."""
+    rng = np.random.default_rng(5)
+    batches, ends = range(240), range(29, 240, 30)
+    loss, held_out = rng.random(240) / 9 + 0.03, rng.random(8) / 9 + 0.03
+    logged = np.arange(every - 1, 240, every)
+    events = assign(
+        {
+            "train_loss": series("train_loss", logged, loss[logged]),
+            "val_loss": series("val_loss", ends, held_out),
+        }
+    )
+    shown = [np.array([float(f"{value:.3g}") for value in values]) for values in (loss, held_out)]
+    bar = assign(
+        {
+            "train_loss": series("train_loss", [n + 1 for n in batches], shown[0]),
+            "val_loss": series("val_loss", [n + 1 for n in ends], shown[1]),
+        }
+    )
+    both = [Attempt(name, (name,), those) for name, those in (("events", events), ("train.log", bar))]
+    assert len(stitch(both).copies) == 1
+    shown[0][:] = rng.random(240) / 9 + 0.03
+    assert stitch(both).copies == ()
+
+
 def test_metrics_in_files_of_their_own_are_one_attempt():
     logs = [
         Attempt(n, (n,), stitch({n: (UP, course(UP, k))}).attempts[0].series)

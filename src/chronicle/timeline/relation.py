@@ -58,6 +58,13 @@ def are_same(a: Any, b: Any) -> Mask:
     return np.asarray(np.isclose(a, b, rtol=SAME_DIFFERENCE, atol=0.0, equal_nan=True))
 
 
+def _printing(values: Floats) -> Floats:
+    """The largest rounding error of each number: of the decimals, or of three digits, as a bar shows them."""
+    digits = 10.0 ** (np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values)))) - 2)
+    has_three = np.isclose(np.round(values / digits) * digits, values, rtol=1e-9, atol=0.0).all()
+    return np.maximum(rounding(values), 0.51 * digits * has_three)
+
+
 def first_rows(steps: NDArray[np.int64]) -> Index:
     """The first row of each step; ``steps`` are sorted."""
     return np.flatnonzero(np.append(True, steps[1:] != steps[:-1])[: len(steps)])
@@ -115,10 +122,13 @@ def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
     """Whether values are equal up to rounding at the same steps and times; ``timed``: times must be known."""
     need = max(_COMMON_SAMPLES, _COMMON_SHARE * min(len(a), len(b)))
     a, b = at_common_steps(a, b)
-    if len(a) < need or np.count_nonzero(are_same(a.values, b.values)) < max(need, _AGREEING_SHARE * len(a)):
-        return False
+    enough, same = max(need, _AGREEING_SHARE * len(a)), are_same(a.values, b.values)
     finite = both_finite(a, b)
     a, b = a.pick(finite), b.pick(finite)
+    if len(same) >= enough > np.count_nonzero(same):
+        same[finite] |= np.abs(a.values - b.values) <= _printing(a.values) + _printing(b.values)
+    if np.count_nonzero(same) < enough:
+        return False
     if len(np.unique(a.values)) < _COMMON_SAMPLES:
         return False  # a metric that hardly changes is equal in every run
     apart_s = np.abs(a.times - b.times)
@@ -234,12 +244,11 @@ class Pair:
         if self._in_one_file():
             return 0 if self._written_twice() else None
         # Two processes that log one loss at the same times are ranks of one job.
-        two_processes = self.same_writer() is False
-        apart = int(a.clock.steps[0]) - int(b.clock.steps[0])
-        for by in (0, apart) if abs(apart) == 1 else (0,):
+        two_processes, shifts = self.same_writer() is False, (0, 1, -1)
+        for by in shifts:
             if are_equal(a.clock, with_steps_moved(b.clock, by), timed=two_processes):
                 return by
-        return 0 if not two_processes and self._equal_throughout() else None
+        return None if two_processes else next((by for by in shifts if self._equal_throughout(by)), None)
 
     def _written_twice(self) -> bool:
         """Whether both are identical, as in a file that holds some of its rows twice. A second launch with
@@ -252,20 +261,20 @@ class Pair:
         both = ((getattr(s, name), getattr(new[m], name)) for m, s in old.items() for name in _COLUMNS)
         return timed and all(np.array_equal(x, y, equal_nan=True) for x, y in both)
 
-    def _equal_throughout(self) -> bool:
-        """Whether several metrics are in common, all with the same values at the same steps. A clock with few
-        samples, or one that soon ends in NaN, is not enough evidence; all metrics together are."""
+    def _equal_throughout(self, shift: int) -> bool:
+        """Whether several metrics are in common, all with the same values ``shift`` steps apart. A clock with
+        few samples, or one that soon ends in NaN, is not enough evidence; all metrics together are."""
         old, new = self.before.attempt.series, self.after.attempt.series
         both = [(s, new[m]) for m, s in old.items() if m in new and s.role not in SCHEDULES]
         n_equal = 0
         for series, other in both if len(both) > 1 else ():
-            a, b = at_common_steps(series, other)
+            a, b = at_common_steps(series, with_steps_moved(other, shift))
             late = np.abs(a.times - b.times) > SAME_TIME_S
             if len(a) < _COMMON_SHARE * min(len(series), len(other)) or late.any():
                 return False
             finite = both_finite(a, b)
             x, y = a.values[finite], b.values[finite]
-            off = np.abs(x - y) > rounding(x) + rounding(y) + _EXACT_DIFFERENCE * np.abs(y)
+            off = np.abs(x - y) > _printing(x) + _printing(y) + _EXACT_DIFFERENCE * np.abs(y)
             if off.any() or not are_same(a.values[~finite], b.values[~finite]).all():
                 return False
             n_equal += min(len(np.unique(a.values)), len(np.unique(b.values)))

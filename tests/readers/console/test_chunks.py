@@ -143,6 +143,9 @@ PREFIXES = {
     "worker-1: [2023-04-18T01:53:27+02:00] x": Prefix("x", "worker-1", 1681775607.0),
     "(RayTrainWorker pid=123, ip=1.2.3.4) step=3": Prefix("step=3", "RayTrainWorker pid=123, ip=1.2.3.4"),
     "INFO:root:step 3": Prefix("step 3"),
+    "Mon 30 Nov 2026 00:07:52 INFO  epoch 0": Prefix("epoch 0", "", 1795997272.0),
+    "Mon Nov 30 00:07:52 2026 epoch 0": Prefix("epoch 0", "", 1795997272.0),
+    "[Tue Nov  3 00:07:52 2026] - epoch 0": Prefix("epoch 0", "", 1793664472.0),
     "[default0]:08/31/2024 14:37:31 [INFO|DP=0|PP=0|TP=0|nid001]: iteration: 1 / 15": Prefix(
         "iteration: 1 / 15", "default0", 1725115051.0
     ),

@@ -112,6 +112,49 @@ def test_a_bar_that_is_drawn_empty_before_it_is_given_the_next_epoch(tmp_path: P
     assert len(stitch([attempt]).attempts) == 1
 
 
+def _bar_of_lightning(losses: Sequence[float], n_batches: int = 1) -> str:
+    """Each batch is drawn when it is over, and again with its loss; the last one also with the mean of its
+    epoch, after the bar of an evaluation in every fourth epoch; then the bar is drawn empty."""
+    text, mean = "", ""
+    for epoch in range(len(losses) // n_batches):
+        step = ""
+        for n in range(n_batches + 1):
+            clock = f"Epoch {epoch}: {100 * n // n_batches:3}%|###| {n}/{n_batches} [00:01<00:00,  1.12it/s"
+            text += f"\r{clock}, v_num=0{step}{mean}]"
+            if n:
+                step = f", train_loss_step={losses[epoch * n_batches + n - 1]:.3f}"
+                text += f"\r{clock}, v_num=0{step}{mean}]"
+        if epoch % 4 == 3:
+            bar = "Validation DataLoader 0: 100%|###| 1/1 [00:00<00:00, 31.23it/s]"
+            text += f"\n\rValidation: |   | 0/? [00:00<?, ?it/s]\r{bar}\n"
+            text += f"\r{clock}, v_num=0{step}{mean}]"
+        mean = f", train_loss_epoch={sum(losses[epoch * n_batches :][:n_batches]) / n_batches:.3f}"
+        text += f"\r{clock}, v_num=0{step}{mean}]"
+        text += f"\rEpoch {epoch}:   0%|   | 0/{n_batches} [00:00<?, ?it/s, v_num=0{step}{mean}]"
+    return text + "\n"
+
+
+@pytest.mark.parametrize("n_batches", [1, 3])
+def test_what_a_bar_shows_counts_once_with_its_newest_number(n_batches: int, tmp_path: Path) -> None:
+    """Also where the numbers of an epoch are those of the epoch before, so that its bar tells nothing new."""
+    n_epochs, same = 24, slice(10 * n_batches, 12 * n_batches)
+    losses = [round(3 / (n + 1) + n % 3 / 8, 3) for n in range(n_epochs * n_batches)]
+    losses[same] = [losses[same.start - 1]] * 2 * n_batches
+    (attempt,) = read(log(tmp_path, _bar_of_lightning(losses, n_batches)))
+    means = {
+        n + n_batches: round(sum(losses[n:][:n_batches]) / n_batches, 3)
+        for n in range(0, len(losses), n_batches)
+    }
+    expected = {"train_loss_step": dict(enumerate(losses, 1)), "train_loss_epoch": means}
+    for metric, values in expected.items():
+        series = attempt.series[metric]
+        assert len(set(series.steps.tolist())) == len(series.steps)
+        shown = dict(zip(series.steps.tolist(), series.values.tolist(), strict=True))
+        assert shown.items() <= values.items()
+        assert len(shown) > len(values) - 2 * n_batches - 2
+        assert max(shown) == len(losses)
+
+
 def test_rows_whose_bars_a_terminal_cut_before_they_were_full(tmp_path: Path) -> None:
     """The last row of an epoch is its value, once the next epoch has begun."""
 

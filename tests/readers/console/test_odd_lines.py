@@ -97,10 +97,11 @@ def test_a_console_log_that_is_called_csv_is_read_as_one(tmp_path: Path) -> None
     assert points(attempt, "Reward")[:2] == [(1, 283.5), (2, 282.5)]
 
 
-def test_a_line_behind_a_bar_without_a_line_end_is_a_line_of_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("unit", ["s/it", "epoch/s"])
+def test_a_line_behind_a_bar_without_a_line_end_is_a_line_of_its_own(unit: str, tmp_path: Path) -> None:
     parts = []
     for epoch in range(1, 21):
-        parts.append(f"\r  {epoch}%|▏   | {epoch + 170}/1000 [01:{epoch:02d}<02:10, 35.3s/it]")
+        parts.append(f"\r  {epoch}%|▏   | {epoch + 170}/1000 [01:{epoch:02d}<02:10, 35.3{unit}]")
         parts.append(f"Epoch {epoch}: Validation Accuracy: {epoch + 0.25}%\n")
     attempt = read(tmp_path, "".join(parts))
     assert points(attempt, "Validation Accuracy") == [(epoch, epoch + 0.25) for epoch in range(1, 21)]

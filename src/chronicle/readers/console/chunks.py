@@ -51,7 +51,7 @@ _OF_TERMINALS = tuple((byte, words, re.compile(pattern), new) for byte, words, p
     (b"^", [b"^[["], rb"(?:\^\[\[[A-D])+", b""),  # keys that were pressed while a terminal showed the log
     # A progress bar after which another line begins without a line end, as both are written to one file.
     # Blanks that wipe out a longer bar may stand between them if that line begins with a clock or a level.
-    (b"<", [b"it/s", b"s/it"], rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])(?=[^\s\],|)]"
+    (b"<", [b"/s", b"s/"], rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])(?=[^\s\],|)]"
      rb"| +(?:\[?\d{2,4}[-/:]\d\d[-/:]\d\d|[\[(]?(?:INFO|WARN|DEBUG|ERROR)|[IWEF]\d{4} \d))", rb"\1\r"),
     (b"=", [b" [="], rb"(?<=\d)(?=(\d+)/\1 \[=)", b"\r"),  # of Keras, whose way back to the line is lost
 ))
@@ -270,6 +270,8 @@ _LEVEL = r"(?:INFO|WARNING|WARN|DEBUG|ERROR|CRITICAL|NOTICE)"
 PREFIXES = (
     rf"\[?(?:\[[IWEF] )?{_DATE_AND_TIME}\]?(?: ?[-|:](?!\d))?",  # Optuna has the level in front of it
     r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?(?: [-|:])?(?=\s)",  # a time without its day
+    r"\[?(?:[A-Z][a-z]{2},? )?(?:\d{1,2} [A-Z][a-z]{2} \d{4},? \d\d:\d\d:\d\d"  # RecBole; C's asctime
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\]?(?: ?[-|:])?(?=\s)",
     r"\[((?:default|rank ?)\d+)\]:?",  # torchrun
     r"(\d{1,6}): (?! *[\d.]+, )",  # srun --label
     r"\[([A-Za-z][\w.-]*)\](?= \d{4}-)",  # ESPnet's host
@@ -323,7 +325,10 @@ _CLOCKS = (
     re.compile(
         rf"(?<![\d-])(?P<Y>\d{{4}})[-/](?P<M>\d\d)[-/](?P<D>\d\d)[T, ]{_TIME} ?(?P<z>Z|UTC|[+-]\d\d:?\d\d\b)?"
     ),
-    re.compile(r"\[(?:[A-Z][a-z]{2} )?(?P<b>[A-Z][a-z]{2})\s+(?P<D>\d{1,2}) " + _TIME + r" (?P<Y>\d{4})\]"),
+    re.compile(
+        r"(?:^|\[)(?:[A-Z][a-z]{2} )?(?P<b>[A-Z][a-z]{2})\s+(?P<D>\d{1,2}) " + _TIME + r" (?P<Y>\d{4})\b"
+    ),
+    re.compile(r"(?<![\w.])(?P<D>\d{1,2}) (?P<b>[A-Z][a-z]{2}) (?P<Y>\d{4}),? " + _TIME),
     re.compile(r"^(?:<\d+>)?(?P<b>[A-Z][a-z]{2})\s+(?P<D>\d{1,2}) " + _TIME + r"\s+(?P<host>\S+) "),  # syslog
     re.compile(r"(?<![\w.])[EWIF](?P<M>\d{1,2})(?P<D>\d\d) " + _TIME),  # glog
     re.compile(r"(?<![\d/])(?P<M>\d{1,2})/(?P<D>\d{1,2})/(?P<Y>\d{4}),? " + _TIME),

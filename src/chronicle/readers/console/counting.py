@@ -11,6 +11,7 @@ the numbers of the last count, until `set_postfix` gives it new ones or it ends.
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -91,11 +92,14 @@ class Epochs:
         if step == 0 and epoch == self.epoch and 0 < _WHOLE_PASS * of <= self._step:
             return self._before + of  # a full bar is drawn empty before its next epoch is named (Lightning)
         if self.epoch is not None and epoch != self.epoch:
-            falls = step < self._step or (step == self._step and not self._repeats)
+            is_inner = (
+                of > 0 and self._before > 0
+            )  # it began anew before: this is the same place in a later epoch
+            falls = step < self._step or (step == self._step and (is_inner or not self._repeats))
             restarts = falls and epoch > self.epoch
             length = self._step + (self._distance if step <= 0 else 0)
             if of and self._step <= of + self._distance:  # else there were more than it announced
-                length = of
+                length = of * max(1, int(epoch - self.epoch))  # those between may have told nothing new
             next_begin = self._before + length * restarts
             # Where the epoch began before, unless its length is known, which may have changed since.
             begun = self._begun if epoch > self.epoch else self.begun  # epoch 0 of a launch that began later
@@ -366,15 +370,14 @@ class Repeats:
     def __init__(self) -> None:
         self._last, self._was_redrawn = _Said(), False
         self._drawing = -1.0, 0, "", ""  # the count of a bar and its end, its other numbers, and its rates
-        # The names of a record, and its step, count and values.
-        self._measured: tuple[Sequence[str], int, float, Mapping[str, float]] = (), -1, -1.0, {}
+        # The names of a record, its step, count and values, and whether it was a bar.
+        self._measured: tuple[Sequence[str], int, float, Mapping[str, float], bool] = (), -1, -1.0, {}, False
         # By the end of a bar: how often a redrawn one got new numbers at its count, minus how often not.
         self._n_redraws = dict[int, int]()
 
     def is_repeat(self, record: Record) -> bool:
         """Whether a record says nothing new. One without a counter may continue an evaluation."""
-        text = record.sources[0].line.text
-        if "<" in text and _BAR_CLOCK.search(text):
+        if _is_drawn(record):
             return self._is_redrawn(record)
         last, n_counters = self._last, len(record.counters) + (record.epoch is not None)
         start = record.sources[0].start
@@ -398,14 +401,18 @@ class Repeats:
 
     def without_repeated(self, record: Record, step: int, values: dict[str, float]) -> dict[str, float]:
         """The values without those that a line with other names has just told of the same step and count,
-        rounded or not: `batch 3, loss: 2.5000` above `loss: 2.49999; part: 0.1`."""
-        names, step_before, count_before, known = self._measured
+        rounded or not: `batch 3, loss: 2.5000` above `loss: 2.49999; part: 0.1`; or a bar shows them."""
+        names, step_before, count_before, known, was_bar = self._measured
+        is_bar = _is_drawn(record)
+        if is_bar and (record.evaluation or not values):
+            return values
         counts_on = record.counters and record.counters[0][1].name != PROGRESS  # a bar may lag behind
         count = record.counters[0][1].value if counts_on else count_before
-        self._measured = record.shape, step, count, values
-        if (step, count) != (step_before, count_before) or record.shape == names:
+        self._measured = record.shape, step, count, values, is_bar
+        if (step, count) != (step_before, count_before) or (record.shape == names and not is_bar):
             return values
-        return {n: v for n, v in values.items() if n not in known or not _is_rounded(v, known[n])}
+        are_equal = operator.eq if is_bar and was_bar else _is_rounded  # a bar is given some first
+        return {n: v for n, v in values.items() if n not in known or not are_equal(v, known[n])}
 
     def goes_on(self, reading: Reading) -> bool:
         """Whether the last record was of the same form, so that only equal numbers would be a repeat."""
@@ -417,7 +424,7 @@ class Repeats:
         """Remembers the last of many records of the same form, no two of which are equal."""
         names = self._last.names
         self._last = self._last._replace(values=values)
-        self._measured = names, step, count, dict(zip(names, values, strict=True))
+        self._measured = names, step, count, dict(zip(names, values, strict=True)), False
 
     def _is_redrawn(self, record: Record) -> bool:
         """Whether a bar has the numbers that it had before, at the next count or at its end."""
@@ -436,6 +443,12 @@ class Repeats:
         is_again = text == numbers_before and (at_end or may_be_redraw)
         self._drawing, self._was_redrawn = (bar.value, bar.of, text, rates), is_again and moved
         return is_again
+
+
+def _is_drawn(record: Record) -> bool:
+    """Whether a record is that of a bar, which is drawn again and again."""
+    text = record.sources[0].line.text
+    return "<" in text and _BAR_CLOCK.search(text) is not None
 
 
 def _is_rounded(one: float, other: float) -> bool:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from chronicle.metrics.arithmetic import first_showings
 from chronicle.metrics.names import name_words, role_of
 from chronicle.metrics.roles import SCORES
-from chronicle.model import Attempt, Role
+from chronicle.model import Attempt, Role, Steps
 from chronicle.readers.console import line_records, pairs
 from chronicle.readers.console.chunks import PossibleRecord
 from chronicle.readers.console.counting import LABEL, Course, Repeats
@@ -72,8 +72,9 @@ def read(path: Path) -> list[Attempt]:
         log.rows.roles |= {"learn": Role.SCORE, "test": Role.VALIDATION_SCORE}
     _leave_first_of_epoch(columns, [*filter(is_judged, columns)])
     if reader.course.counter == PROGRESS:
-        _leave_changes(columns, [name for name in columns if is_result(name) and IMPROVED not in name])
-        steps = np.array(log.rows.steps)
+        results, steps = [n for n in columns if is_result(n) and IMPROVED not in n], np.array(log.rows.steps)
+        _leave_changes(columns, results)
+        _leave_newest(columns, results, steps)
         for epochs, rows in (columns[name] for name in filter(pairs.names_epoch, columns)):
             if len({*(steps[rows] - np.array(epochs))}) == 1 < len(rows):  # what the bar counts is named here
                 log.axis = "epoch"
@@ -156,6 +157,17 @@ def _leave_changes(columns: dict[str, Column], names: Iterable[str]) -> None:
         values, rows = (np.array(cells) for cells in columns[name])
         if (firsts := first_showings(values, in_bar=True)) is not None:
             columns[name] = _in_rows(values[firsts], rows[firsts])
+
+
+def _leave_newest(columns: dict[str, Column], names: Iterable[str], steps: Steps) -> None:
+    """Leaves out what a bar that has moved on still shows of the count before, until it is given new numbers.
+    ``steps`` are those of all rows."""
+    for name in names:
+        values, rows = (np.array(cells) for cells in columns[name])
+        moves, changes = np.diff(steps[rows]) != 0, np.diff(values) != 0
+        is_old = (moves & ~changes)[:-1] & (~moves & changes)[1:]
+        newest = np.concatenate([[True], ~is_old, [True]])[: len(rows)]
+        columns[name] = _in_rows(values[newest], rows[newest])
 
 
 class LogReader:
