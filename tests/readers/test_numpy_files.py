@@ -91,6 +91,42 @@ def test_an_archive_of_one_array_without_a_name_is_called_as_its_file(tmp_path: 
     assert points(read(tmp_path / "losses.npz")[0]) == {"losses": ROWS}
 
 
+def test_an_archive_of_one_array_whose_name_says_nothing_is_called_as_its_file(tmp_path: Path) -> None:
+    np.savez(tmp_path / "losses.npz", payload=np.array(FALLING))
+    assert points(read(tmp_path / "losses.npz")[0]) == {"losses": ROWS}
+    np.savez(tmp_path / "weights.npz", payload=np.array(FALLING))
+    np.savez(tmp_path / "loss_data.npz", x=np.array(FALLING), y=np.array(FALLING))
+    for name in ("weights.npz", "loss_data.npz"):
+        with pytest.raises(UnknownFormat):
+            read(tmp_path / name)
+
+
+def test_a_loss_that_begins_with_whole_numbers_is_read_where_later_ones_are_not(tmp_path: Path) -> None:
+    """Numbers of 32 bits hold no fraction from 16 million on."""
+    loss = np.float32(1e9) * np.exp(-np.arange(60, dtype=np.float32) / 2)
+    assert not (loss[:8] % 1).any() and (loss[12:] % 1).any()
+    (attempt,) = read(saved(tmp_path / "loss_history.npy", loss.astype(np.float64)))
+    assert attempt.series["loss_history"].values.tolist() == loss.tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "n_read"),
+    [
+        ([*FALLING, *FALLING, *[0.0] * 20], 10),
+        ([*FALLING, *FALLING, *[0.0] * 4], 14),
+        ([*FALLING, 0.25, 1e-3, 1e-5, 1e-7, *[0.0] * 20], 29),
+        ([*FALLING, 0.0, *FALLING, *[0.0] * 20], 31),
+        ([*FALLING, *[0.0] * 20], 25),
+    ],
+    ids=["allocated for more", "a few zeros", "falls to nothing", "zero before", "few numbers"],
+)
+def test_zeros_behind_the_last_value_of_an_array_were_never_written(
+    values: list[float], n_read: int, tmp_path: Path
+) -> None:
+    (attempt,) = read(saved(tmp_path / "train_loss.npy", np.array(values)))
+    assert attempt.series["train_loss"].values.tolist() == values[:n_read]
+
+
 def test_evaluations_of_stable_baselines3_are_the_means_of_their_episodes(tmp_path: Path) -> None:
     file = tmp_path / "evaluations.npz"
     results = np.array([[1.0, 3.0], [4.0, 4.0], [6.0, 8.0], [9.0, 10.0]])

@@ -37,7 +37,7 @@ from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import name_words, names_a_loss, role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import json_documents, runs_in_table
-from chronicle.readers.columns import columns_of
+from chronicle.readers.columns import columns_of, written_rows
 from chronicle.readers.csv_tables import names_of
 from chronicle.readers.items import LARGEST_GRID
 from chronicle.readers.json_documents import MIN_CELLS, fewest_cells, rows_of_columns
@@ -64,10 +64,9 @@ def identify(head: Head) -> bool:
     numeric = [name for name, kind in kinds.items() if kind in NUMBERS]
     texts = {column_key(name) for name, kind in kinds.items() if kind == TEXT}
     counting = [name for name in numeric if counted_by(name) in ("step", "epoch")]
-    has_values = any(column_key(name) in VALUE_NAMES for name in numeric)
-    is_long = has_values and not texts.isdisjoint(METRIC_NAMES)
-    is_known = any(role_of(name) is not Role.OTHER for name in numeric if name not in counting)
-    return bool(counting) and (is_long or is_known)
+    is_long = not texts.isdisjoint(METRIC_NAMES) and any(column_key(n) in VALUE_NAMES for n in numeric)
+    known = (role_of(name) is not Role.OTHER for name in numeric if name not in counting)
+    return bool(counting) and (is_long or any(known))
 
 
 def _damage() -> tuple[type[Exception], ...]:
@@ -178,7 +177,7 @@ def _values(array: pa.Array) -> NDArray[Any]:
 
 # --- NumPy ---
 _MEMBER = struct.Struct("<8xH4xLL4xHH")  # packing, checksum, sizes of it, its name and the rest of its head
-_FIRST_ROWS, _MOST_BESIDE = 7, 100  # of a table, to name its columns; of arrays in the folder of one
+_ROWS, _MOST_BESIDE = 7, 100  # all over a table, to name its columns; of arrays in the folder of one
 _IN_64_BITS, _HEADER_BYTES, _MOST_BYTES = 0xFFFFFFFF, 20_000, 16 * MOST_CELLS
 _EVALUATIONS = ("timesteps", "results", "ep_lengths", "successes")  # of stable-baselines3
 _INSTEAD = "numpy.savez('log.npz', step=steps, loss=losses) writes what is read"
@@ -249,8 +248,8 @@ def _columns_of_arrays(path: Path) -> tuple[dict[str, Column], int, list[Fault],
     chosen = _chosen(path, forms)
     tables, faults, truncated = _tables(path, chosen) if chosen else ({}, [], False)
     if [*forms] == [path.stem]:
-        table = tables.get(path.stem, np.empty((0, 1)))
-        names = names_of(path, [list(map(str, row)) for row in table[:_FIRST_ROWS].tolist()])
+        table = written_rows(tables.get(path.stem, np.empty((0, 1))))
+        names = names_of(path, [list(map(str, row)) for row in table[:: 1 + len(table) // _ROWS].tolist()])
         columns = {name: Column(table[:, at], np.arange(len(table))) for at, name in enumerate(names)}
         return columns, len(table), faults, truncated
     cells = {name: table.mean(axis=1) if len(table.T) > 1 else table[:, 0] for name, table in tables.items()}
@@ -328,10 +327,10 @@ def _tables(path: Path, chosen: Mapping[str, Form]) -> tuple[dict[str, NDArray[A
 
 
 def _arrays(path: Path, wanted: Collection[str] = ()) -> Iterator[tuple[str, bytes, bool | None]]:
-    """The name of each array in a file, its bytes (if it is not ``wanted``, those of its header), and whether
+    """The name of each array in a file, its bytes (those of its header if it is not ``wanted``), and whether
     their checksum is right: None if that is unknown, or the array is cut. One alone has the name of the file,
-    as has one of an archive that is given none. They are sought one behind the other, as in a copy that is
-    cut, and where the list at the end of an archive says."""
+    as one of an archive has whose own says nothing. They are sought one behind the other, as in a copy that
+    is cut, and where the list at the end of an archive says."""
     size, listed = path.stat().st_size, dict[int, zipfile.ZipInfo]()  # by where they begin
     with path.open("rb") as file:
         if file.read(len(NPY_STARTS)) == NPY_STARTS:
@@ -356,7 +355,9 @@ def _arrays(path: Path, wanted: Collection[str] = ()) -> Iterator[tuple[str, byt
             if end < size and end not in listed:
                 insort(places, end)
             if name.endswith(".npy"):
-                own = path.stem if name == "arr_0.npy" else clean(name.removesuffix(".npy"))
+                own = clean(name.removesuffix(".npy"))
+                is_silent = len(listed) == 1 and role_of(own) is Role.OTHER is not role_of(path.stem)
+                own = path.stem if name == "arr_0.npy" or is_silent else own
                 most = _MOST_BYTES if own in wanted else _HEADER_BYTES
                 content = _unpacked(file.read(min(end - begin, most)), packing, path, most)
                 is_known = own in wanted and end <= size

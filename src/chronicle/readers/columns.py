@@ -46,6 +46,7 @@ REWARD, LENGTH = "episode reward", "episode length"
 FILTERED_LOSS = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
 
 REPEATED_SHARE = 0.9  # share of the rows that stand twice, where several loggers tell the same
+_FEWEST_UNWRITTEN, _NEAR_ZERO = 8, 0.05  # zeros, and numbers before them; share of the first number
 _UNIX_UNITS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))
 _FLUSH_CELLS = 1 << 16
 _DECIMAL = ((float, np.float64),)
@@ -327,3 +328,14 @@ def iso_seconds(cells: Sequence[str] | NDArray[Any]) -> Floats | None:
     """Unix seconds from ISO 8601 texts, UTC where they name no zone; None where most are something else."""
     times = np.array([moment(cell, np.nan) for cell in cells], np.float64)
     return times if 2 * np.count_nonzero(~np.isnan(times)) > len(cells) else None
+
+
+def written_rows(table: NDArray[Any]) -> NDArray[Any]:
+    """The rows of an array up to the last one that was written to: if it was allocated for more than came, it
+    ends in zeros, of which there are none before, and the last number before them is not near zero."""
+    written = np.flatnonzero(table.any(axis=1))
+    n = 1 + int(written[-1]) if len(written) else 0
+    if min(n, len(table) - n) < _FEWEST_UNWRITTEN or len(written) < n:
+        return table
+    first, last = np.abs(table[[0, n - 1], -1])
+    return table[:n] if last > _NEAR_ZERO * first else table
