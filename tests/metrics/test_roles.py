@@ -256,6 +256,17 @@ def test_the_loss_of_one_of_two_players_alone_says_nothing(name: str) -> None:
     assert roles(log("td_loss")) == {"td_loss": "loss"}
 
 
+def test_a_loss_that_tells_again_what_a_validation_does_is_of_it() -> None:
+    """Keras calls the loss of each folder `epoch_loss`; beside it stands the same under its own name."""
+    values = tuple(1 / (n + 1) for n in range(12))
+    twice = log("epoch_loss", "evaluation_loss_vs_iterations", values=values)
+    assert set(roles(twice).values()) == {"validation-loss"}
+    of_training = log("train_loss", "val_loss", values=values)  # without data that were held out
+    assert roles(of_training) == {"train_loss": "loss", "val_loss": "validation-loss"}
+    twice["epoch_loss"] = replace(twice["epoch_loss"], values=twice["epoch_loss"].values + 0.01)
+    assert roles(twice)["epoch_loss"] == "loss"
+
+
 def test_an_objective_that_is_told_for_a_while_alone_is_none() -> None:
     def rewards(episodes: range) -> dict[str, str]:
         steps, times = np.arange(100), np.full(100, np.nan)

@@ -331,13 +331,20 @@ def _held_out_unnamed(series: Log, roles: Roles) -> dict[str, Role]:
 
 def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
     """What a level tells of names. `train` beside a loss that it goes along is that loss measured again, and
-    so `val` is that of the validation. A loss with the values of an opponent's part is that part."""
+    so `val` is that of the validation. A loss with the values of an opponent's part is that part, and one
+    with those of a validation is of it, unless it is called that of the training."""
     by_level: dict[str, Role] = {}
     losses = with_role(roles, Role.LOSS)
     bare = [name for name in with_role(roles, Role.OTHER) if plain(name) in ("train", "training")]
     if losses and any(_goes_along(series[name], series[loss]) for name in bare for loss in losses):
         evaluated = [n for n in with_role(roles, Role.OTHER) if plain(n) in aliases.OF_EVALUATION]
         by_level |= dict.fromkeys(evaluated, Role.VALIDATION_LOSS) | dict.fromkeys(bare, Role.LOSS)
+    validated = [series[name].values for name in with_role(roles, Role.VALIDATION_LOSS)]
+    for name in (
+        n for n in losses if len(series[n]) >= MIN_POINTS and name_words(n).isdisjoint(aliases.OF_TRAINING)
+    ):
+        if any(np.array_equal(series[name].values, values) for values in validated):
+            by_level[name] = Role.VALIDATION_LOSS
     opponents = [series[n].values for n in with_role(roles, Role.PART_LOSS) if names.is_of_opponent(n)]
     same = [n for n in losses if any(np.array_equal(series[n].values, values) for values in opponents)]
     return by_level | dict.fromkeys(same if len(same) < len(losses) else [], Role.PART_LOSS)
