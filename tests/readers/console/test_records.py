@@ -873,6 +873,22 @@ def test_clients_that_learn_apart_have_curves_of_their_own(tmp_path):
     }
 
 
+def test_clients_are_told_apart_by_the_beginning_of_their_lines(tmp_path):
+    log = tmp_path / "federated.log"
+    rounds = (
+        f"Round {n}/6\n  Client 0: loss {2 - n / 10:.2f}\n  Client 1: loss {3 - n / 10:.2f}\n"
+        f"Global test loss: {2.5 - n / 10:.2f}\n"
+        for n in range(1, 7)
+    )
+    log.write_text("".join(rounds))
+    (attempt,) = read(log)
+    assert points(attempt) == {
+        "Client 0/loss": [(n, round(2 - n / 10, 2)) for n in range(1, 7)],
+        "Client 1/loss": [(n, round(3 - n / 10, 2)) for n in range(1, 7)],
+        "Global test loss": [(n, round(2.5 - n / 10, 2)) for n in range(1, 7)],
+    }
+
+
 def test_what_is_measured_once_an_epoch_is_told_once_where_every_bar_shows_it(tmp_path):
     """Lightning's bar: each batch is drawn twice, with the metrics of the epoch before; its end has its own.
 

@@ -342,7 +342,9 @@ _PAIR = re.compile(
 )
 _LIST_NUMBER = re.compile(r"\[\s{0,8}(\d{1,15})(?:\]\s| \| )")  # of gradient boosting, gpt-2-simple
 # A participant of federated learning: each has curves of its own.
-_MEMBER = re.compile(r"(?i)\s{0,8}\[((?:client|party|site|peer|silo|agent)[ _#-]{0,2}\d{1,6})\][\s:|-]*")
+_OF_MEMBER = r"(?i:client|party|site|peer|silo|agent)[ _#-]{0,2}\d{1,6}"
+_MEMBER = re.compile(rf"\s{{0,8}}(\[)?(?P<name>{_OF_MEMBER})(?(1)\]|(?=\s?[:|-]\s))[\s:|-]*")
+_BY_MEMBER = re.compile(rf"^{_OF_MEMBER}/")
 _GROUP = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,60})\[(?=[A-Za-z_]\w{0,60}=)([^\[\]]{0,400})\]")
 # "Losses {'ner': 12.5, 'parser': 3.1}" of spaCy: parts of a loss, whose names do not say so.
 _PARTS_OF_LOSS = re.compile(r"\b((?:[A-Za-z]+ )?[Ll]oss(?:es)?)\s?[:=]?\s?\{([^{}]{5,900})\}")
@@ -366,11 +368,18 @@ _BEST = re.compile(r"(?i)best(?=\s?[:=])")  # "Best = 6.0" is a name, "at best 6
 STATEMENT = re.compile(r"(?i)(?:\s\s|[#,;] )return (?:\w{0,20}\[|-?\d+(?!\.?\d)|-?[\d.]+ +(?:#|if ))")  # code
 
 
+@lru_cache(maxsize=4096)
+def of_anyone(name: str) -> str:
+    """The name of a metric without that of the participant whose metric it is."""
+    return _BY_MEMBER.sub("", name)
+
+
 def pairs(text: str) -> list[Pair]:
     """All pairs of a line, in order."""
     if member := _MEMBER.match(text):
         own = pairs(shortened(text)[member.end() :])
-        return [p if is_counter(p.name) else p._replace(name=f"{member[1]}/{p.name}") for p in own]
+        if own or member[1]:  # else `Client 3: 0.5`, which has no other name
+            return [p if is_counter(p.name) else p._replace(name=f"{member['name']}/{p.name}") for p in own]
     text = _in_pairs(reworded(shortened(text)))
     in_line = list[Pair]()
     if list_number := _LIST_NUMBER.match(text):

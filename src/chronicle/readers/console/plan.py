@@ -360,7 +360,7 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
         losses = (n for n in record.shape if "loss" in n.lower() or role_of(n) in LOSSES or is_bound(n))
         has_loss = any(pairs.last_word(name) not in _OF_SOLVERS for name in losses)
         if record.is_training and (mentions_training or has_loss or record.epoch):
-            alike: tuple[object, ...] = record.shape, record.evaluation
+            alike: tuple[object, ...] = (*map(pairs.of_anyone, record.shape), record.evaluation)
             is_named = record.counters and record.counters[0][1].name != PROGRESS
             n_enough = _FEWEST_NAMED if is_named and has_loss else _FEWEST_LINES
             n_enough = _FEWEST_EPOCHS if in_epoch and not record.counters and has_loss else n_enough
@@ -389,6 +389,6 @@ def _loss_recurs(training: Sequence[Record], mentions_training: bool, is_counted
         judged = (Role.OBJECTIVE,) * mentions_training + SCORES * has_clock
         losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in judged]
     may_count = (p for p in losses if role_of(p.name) is not Role.OBJECTIVE or is_whole_reward(p.name))
-    values = gathered((pair.name, pair.value) for pair in may_count).values()
+    values = gathered((pairs.of_anyone(pair.name), pair.value) for pair in may_count).values()
     enough = (told for told in values if len(told) >= _FEWEST_LINES)
     return any(is_counted or len({*told}) >= _FEWEST_STEPS for told in enough)
