@@ -75,7 +75,7 @@ A_SCORE = (
     r"|m?fb?1(?! (ppl|perplexity))|f\d? ?(scores?|measure)|auc|auroc"  # not of the first factor of a word
     r"|au ?prc?|m?ap ?\d*|ari|nmi|mbo|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision"
     r"|recall|^is$|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|returns?|fitness|ep ret|top ?\d"
-    r"|hellaswag|hella|mmlu|scores?|spearmanr?|pearsonr?|matthews\w*|r2|hits? \d+|(si )?sdr|pesq|stoi"
+    r"|hellaswag|hella|mmlu|scores?|spearmanr?|pearsonr?|matthews\w*|r2|(hits?|hr) \d+|(si )?sdr|pesq|stoi"
     r"|mean ?io?u|(^|(?<=cmc )|(?<=val )|(?<=validation )|(?<=eval )|(?<=test ))rank 0+$"  # of persons
     rf"|{_A_WIN}|(success|solve) ?rate|success$|((^|percent |pct )correct|solved|resolved)$"
     r"|(?<!neg )(?<!negative )(?<!log )((log ?)?likelihood|elbo))\b"
@@ -88,6 +88,7 @@ SPELLED = {
     r"validaci[oó]n|valida[cç][aã]o|validierungs?|validazione|валидаци[ия]|验证|検証|검증": "validation",
     r"(?<![a-z])(?:p[eé]rdidas?|pertes?|perdas?|perdita)(?![a-z])|verluste?|потер[яи]|损失|損失|손실": "loss",
     r"genauigkeit|exactitude?|acur[aá]cia|准确率|正解率|정확도|точность": "accuracy",
+    r"precisión|precisão|précision": "precision",
     r"(?<![a-z])trn?(?=loss|acc)": "train",
     r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v|p|batch|avg|total|running|actor|critic|policy|value)"
     r"(?=(loss|acc|err|ppl)(?![a-z]))": r"\1",
