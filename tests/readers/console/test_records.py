@@ -74,6 +74,11 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"Cost": LOSS},
         "step",
     ),
+    "a cost after each iteration, as courses print it, and nothing else": (
+        repeated("Cost after iteration {i}: {loss}\n"),
+        {"Cost": LOSS},
+        "step",
+    ),
     "two rewards behind one name": (
         repeated(
             "Updates {i}, num timesteps {i}00\n Last 10 training episodes: mean/median reward {loss}/1.5\n"

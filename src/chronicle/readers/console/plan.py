@@ -63,7 +63,7 @@ _OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other program
 # What a log of a training mentions, and hardly any log of another program that counts and measures.
 _OF_TRAININGS = re.compile(
     r"(?<![a-z])(?:(?:pre)?train|epoch|episod|generation|gen\b|population|fitness|reward|agent|optimi[sz]er|adam|sgd"
-    r"|neural|network|layer|distil|teacher|likelihood|logprob|learning.rate|qubit|ansatz)",
+    r"|neural|network|layer|distil|teacher|likelihood|logprob|learning.rate|qubit|ansatz|cost.after)",
     re.IGNORECASE,
 )
 
