@@ -141,6 +141,15 @@ def test_a_rise_in_order_is_enough_in_heavy_noise_too(seed: int, grows: float, o
     assert ("overfitting" in judged.patterns) is overfits
 
 
+def test_a_loss_that_reaches_zero_has_learned_by_heart() -> None:
+    """Single precision knows no smaller one, and comes away from zero now and then."""
+    n = np.arange(200)
+    loss = np.where(n % 3, 0.0, 1e-6) + 4 * np.exp(-n / 2)
+    loss[loss < 1e-7] = 0.0
+    held_out = 4.0 + 40 * (1 - np.exp(-n / 100))
+    assert "overfitting" in classify({"train_loss": loss, "val_loss": held_out}).patterns
+
+
 def test_the_batches_of_a_single_evaluation_are_no_course() -> None:
     rising = np.linspace(1.2, 1.5, 32) + 0.01 * np.sin(np.arange(32))
     assert "overfitting" not in beside_evaluations(

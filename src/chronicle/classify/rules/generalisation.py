@@ -181,8 +181,10 @@ class Turn(NamedTuple):
 
 
 def turn(loss: Series, start: float, end: float) -> Turn | None:
-    """What a loss did between two steps."""
-    before, after = both_ends(*(course := positive(loss)), start, end)
+    """What a loss did between two steps. Where it is zero, as of what is known by heart, it is lowest."""
+    lowest = np.min(loss.values, initial=np.inf, where=loss.values > 0)
+    course = positive(replace(loss, values=np.where(loss.values == 0, lowest, loss.values)))
+    before, after = both_ends(*course, start, end)
     if not len(before) or not len(after):
         return None
     error = MEDIAN_ERROR * measure.difference_noise(course[1]) * (1 / len(before) + 1 / len(after)) ** 0.5
@@ -195,17 +197,13 @@ def both_ends(steps: Floats | Steps, values: Floats, start: float, end: float) -
     return values[np.abs(steps - start) <= near], values[steps >= end - near]
 
 
-def change(series: Series, start: float, end: float) -> float:
-    """How far the level of a series moved from one step to another; NaN without values near both."""
+def gained(series: Series, start: float, end: float) -> bool:
+    """Whether a series ends a stretch better than it was at its start, or nothing is known of either, and a
+    score improves as a whole."""
     known = finite(series)
     before, after = both_ends(known.steps, known.values, start, end)
-    return median(after) - median(before)
-
-
-def gained(series: Series, start: float, end: float) -> bool:
-    """Whether a series ends a stretch better than it was at its start, and a score improves as a whole."""
     improves = series.role in LOSSES or measure.improves(series)
-    return improves and not direction(series) * change(series, start, end) <= 0
+    return improves and not direction(series) * (median(after) - median(before)) <= 0
 
 
 def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
