@@ -467,9 +467,10 @@ def test_where_a_column_has_no_steps_of_its_own_all_stand_in_rows(tmp_path: Path
     assert points(attempt)["loss"] == [(0, 3.0), (1, 2.75), (2, 2.5), (3, 2.25)]
 
 
-def test_steps_above_the_columns_count_for_all_of_the_same_length(tmp_path: Path) -> None:
+@pytest.mark.parametrize("counter", ["steps", "epochs"])
+def test_steps_above_the_columns_count_for_all_of_the_same_length(counter: str, tmp_path: Path) -> None:
     content = {
-        "steps": [10, 20, 30, 40],
+        counter: [10, 20, 30, 40],
         "train": {"loss": [3.0, 2.75, 2.5, 2.25], "grad_norm": [1.0, 0.5, 0.5, 0.25]},
         "eval": {"loss": [3.5, 3.25, 3.0, 2.875]},
     }

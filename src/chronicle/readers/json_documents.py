@@ -36,7 +36,7 @@ from chronicle.readers.columns import WRAPPED, columns_of, number
 from chronicle.readers.facts import MAX_ENTRIES, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, flat, flat_rows, parsed, whole_document
 from chronicle.readers.runs_in_table import attempts_of, loss_of, names_an_evaluation, runs_of
-from chronicle.readers.step_axis import counted_by, counts_steps, is_counter
+from chronicle.readers.step_axis import counted_by, is_counter
 from chronicle.readers.text import Head, clean
 
 MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
@@ -230,7 +230,7 @@ def _tables(
             inner = [table for place, run in named for table in _tables(run, place, depth + 1)]
             yield from inner if _by_run(inner) else ()
     elif isinstance(value, dict) and depth < MAX_DEPTH:
-        counting = {key: cells for key, cells in value.items() if counts_steps(key) and _are_cells(cells)}
+        counting = {key: cells for key, cells in value.items() if is_counter(key) and _are_cells(cells)}
         if rows := rows_of_columns(value, path, {} if counting else above):
             yield Table(path, rows, counted=any(map(_counted, rows[0])))
         for key, inner in value.items():
