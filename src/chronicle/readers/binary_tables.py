@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import pickle
 import re
-import struct
 import warnings
 import zipfile
 import zlib
-from bisect import insort
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
@@ -41,7 +39,7 @@ from chronicle.readers.columns import columns_of, written_rows
 from chronicle.readers.csv_tables import names_of
 from chronicle.readers.items import LARGEST_GRID
 from chronicle.readers.json_documents import MIN_CELLS, fewest_cells, rows_of_columns
-from chronicle.readers.packed import unpack
+from chronicle.readers.packed import zip_members
 from chronicle.readers.step_axis import Column, column_key, counted_by, counts_steps
 from chronicle.readers.text import NPY_STARTS, PARQUET_STARTS, ZIP_STARTS, Head, clean
 from chronicle.readers.trackers.offline import is_trackio
@@ -176,9 +174,8 @@ def _values(array: pa.Array) -> NDArray[Any]:
 
 
 # --- NumPy ---
-_MEMBER = struct.Struct("<8xH4xLL4xHH")  # packing, checksum, sizes of it, its name and the rest of its head
 _ROWS, _MOST_BESIDE = 7, 100  # all over a table, to name its columns; of arrays in the folder of one
-_IN_64_BITS, _HEADER_BYTES, _MOST_BYTES = 0xFFFFFFFF, 20_000, 16 * MOST_CELLS
+_HEADER_BYTES, _MOST_BYTES = 20_000, 16 * MOST_CELLS
 _EVALUATIONS = ("timesteps", "results", "ep_lengths", "successes")  # of stable-baselines3
 _INSTEAD = "numpy.savez('log.npz', step=steps, loss=losses) writes what is read"
 _OBJECTS = f"holds Python objects, which may run any code and are not opened. Remedy: {_INSTEAD}"
@@ -329,47 +326,21 @@ def _tables(path: Path, chosen: Mapping[str, Form]) -> tuple[dict[str, NDArray[A
 def _arrays(path: Path, wanted: Collection[str] = ()) -> Iterator[tuple[str, bytes, bool | None]]:
     """The name of each array in a file, its bytes (those of its header if it is not ``wanted``), and whether
     their checksum is right: None if that is unknown, or the array is cut. One alone has the name of the file,
-    as one of an archive has whose own says nothing. They are sought one behind the other, as in a copy that
-    is cut, and where the list at the end of an archive says."""
-    size, listed = path.stat().st_size, dict[int, zipfile.ZipInfo]()  # by where they begin
+    as one of an archive has whose own says nothing."""
+    size = path.stat().st_size
     with path.open("rb") as file:
         if file.read(len(NPY_STARTS)) == NPY_STARTS:
             file.seek(0)
             yield path.stem, file.read(_MOST_BYTES if path.stem in wanted else _HEADER_BYTES), None
             return
-        with suppress(Exception):
-            listed = {info.header_offset: info for info in zipfile.ZipFile(file).infolist()}
-        places = sorted({0, *(at for at in listed if 0 < at < size)})
-        for at in places:
-            file.seek(at)
-            start = file.read(_MEMBER.size)
-            if not start.startswith(ZIP_STARTS) or len(start) < _MEMBER.size:
-                continue
-            packing, checksum, n_packed, n_name, n_rest = _MEMBER.unpack(start)
-            name, rest = file.read(n_name).decode("utf-8", "replace"), file.read(n_rest)
-            n_packed = int.from_bytes(rest[12:20], "little") if n_packed == _IN_64_BITS else n_packed
-            if info := listed.get(at):
-                n_packed, checksum = info.compress_size, info.CRC
-            begin = file.tell()
-            end = begin + (n_packed or size)  # unknown if it was written to a pipe
-            if end < size and end not in listed:
-                insort(places, end)
-            if name.endswith(".npy"):
-                own = clean(name.removesuffix(".npy"))
-                is_silent = len(listed) == 1 and role_of(own) is Role.OTHER is not role_of(path.stem)
-                own = path.stem if name == "arr_0.npy" or is_silent else own
-                most = _MOST_BYTES if own in wanted else _HEADER_BYTES
-                content = _unpacked(file.read(min(end - begin, most)), packing, path, most)
-                is_known = own in wanted and end <= size
-                yield own, content, zlib.crc32(content) == checksum if is_known else None
-
-
-def _unpacked(packed: bytes, packing: int, path: Path, enough: int) -> bytes:
-    """The bytes of an array; those before the damage."""
-    if packing != zipfile.ZIP_DEFLATED:
-        return packed
-    unpack(BytesIO(packed), out := BytesIO(), lambda: zlib.decompressobj(-zlib.MAX_WBITS), path, enough)
-    return out.getvalue()
+        for member in zip_members(file, size):
+            if member.name.endswith(".npy"):
+                own = clean(member.name.removesuffix(".npy"))
+                is_silent = member.is_only and role_of(own) is Role.OTHER is not role_of(path.stem)
+                own = path.stem if member.name == "arr_0.npy" or is_silent else own
+                content = member.content(file, path, _MOST_BYTES if own in wanted else _HEADER_BYTES)
+                is_known = own in wanted and member.end <= size
+                yield own, content, zlib.crc32(content) == member.checksum if is_known else None
 
 
 def _form_of(stream: BytesIO) -> Form:

@@ -2,7 +2,7 @@
 
 An archive is unpacked into a temporary file up to its damage, and what is read from that file is given back
 under the name of the archive. How much may be unpacked is limited: a small archive may hold any number of
-bytes.
+bytes. The members of an archive of ZIP are found where it is cut, too.
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ import bz2
 import lzma
 import os
 import re
+import struct
+import zipfile
 import zlib
+from bisect import insort
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from chronicle.errors import LogError, MissingExtra
 from chronicle.model import Attempt, Fault, Place, relocated
-from chronicle.readers.text import Head, json_or_none
+from chronicle.readers.text import ZIP_STARTS, Head, json_or_none
 
 LIMIT = "CHRONICLE_UNPACK_LIMIT_GB"  # environment variable: the most that one archive may unpack to
 LIMIT_GB = 16.0
@@ -159,6 +163,55 @@ def unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path,
         if enough and n_made > enough:
             return ""
     return "" if machine.eof else CUT
+
+
+_MEMBER = struct.Struct("<8xH4xLL4xHH")  # packing, checksum, sizes of it, its name and the rest of its head
+_IN_64_BITS = 0xFFFFFFFF
+
+
+class Member(NamedTuple):
+    """A member of an archive of ZIP: where it begins and ends in the file, behind its own head, and whether
+    the list of the archive names no other."""
+
+    name: str
+    begin: int
+    end: int
+    packing: int
+    checksum: int
+    is_only: bool
+
+    def content(self, file: BinaryIO, path: Path, enough: int) -> bytes:
+        """What the first ``enough`` bytes unpack to, up to their damage. Raises as `unpacked`."""
+        file.seek(self.begin)
+        packed = file.read(min(self.end - self.begin, enough))
+        if self.packing != zipfile.ZIP_DEFLATED:
+            return packed
+        unpack(BytesIO(packed), out := BytesIO(), lambda: zlib.decompressobj(-zlib.MAX_WBITS), path, enough)
+        return out.getvalue()
+
+
+def zip_members(file: BinaryIO, size: int) -> Iterator[Member]:
+    """The members of an archive of ``size`` bytes. They are sought one behind the other, as in a copy that is
+    cut, and where the list at its end says."""
+    listed = dict[int, zipfile.ZipInfo]()  # by where they begin
+    with suppress(Exception):
+        listed = {info.header_offset: info for info in zipfile.ZipFile(file).infolist()}
+    places = sorted({0, *(at for at in listed if 0 < at < size)})
+    for at in places:
+        file.seek(at)
+        start = file.read(_MEMBER.size)
+        if not start.startswith(ZIP_STARTS) or len(start) < _MEMBER.size:
+            continue
+        packing, checksum, n_packed, n_name, n_rest = _MEMBER.unpack(start)
+        name, rest = file.read(n_name).decode("utf-8", "replace"), file.read(n_rest)
+        n_packed = int.from_bytes(rest[12:20], "little") if n_packed == _IN_64_BITS else n_packed
+        if info := listed.get(at):
+            n_packed, checksum = info.compress_size, info.CRC
+        begin = file.tell()
+        end = begin + (n_packed or size)  # unknown if it was written to a pipe
+        if end < size and end not in listed:
+            insort(places, end)
+        yield Member(name, begin, end, packing, checksum, len(listed) == 1)
 
 
 def most_unpacked(path: Path) -> float:
