@@ -86,7 +86,7 @@ def is_notebook(head: Head) -> bool:
 
 
 def all_readers() -> tuple[Reader, ...]:
-    """Those of chronicle, then those of other packages."""
+    """The readers of chronicle, then those of other packages."""
     return READERS + plugins()[0]
 
 
@@ -147,7 +147,8 @@ def by_rank(head: Head) -> list[list[Reader]]:
 
 @lru_cache(maxsize=1024)
 def _of_kind(kind: Kind, format_name: str) -> list[Reader]:
-    """Those of chronicle. Of the formats a text is of one at most, whose name is given."""
+    """The readers of chronicle of which a file of this kind may be. A text is of one format at most, whose
+    name is given."""
 
     def may_be(reader: Any) -> bool:
         return format_name == reader.NAME if isinstance(reader, Format) else reader.may_be(kind)

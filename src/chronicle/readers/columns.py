@@ -109,7 +109,7 @@ class Builder:
         self.texts: dict[int, str] = {}
 
     def add(self, row: int, cells: Sequence[str]) -> None:
-        """The cells of the rows from ``row`` on, as they are written."""
+        """Adds the cells of the rows from ``row`` on, as they are written."""
         ways = (_WHOLE_AND_DECIMAL if self.whole else _DECIMAL) if len(cells) > 1 else ()
         for convert, dtype in ways:
             with suppress(ValueError, OverflowError):
@@ -160,12 +160,12 @@ class Builder:
         self.append(rows, values)
 
     def append(self, rows: Steps | range, values: NDArray[Any]) -> None:
-        """Numbers of these rows, which are below all others."""
+        """Adds the numbers of these rows, which are below all others."""
         self._parts.append((rows, values))
         self.n_numbers += len(rows)
 
     def put(self, row: int, value: float | str | None) -> None:
-        """One cell: a number of any size, a text, or None for a blank."""
+        """Adds one cell: a number of any size, a text, or None for a blank."""
         if isinstance(value, str) and self.whole and (count := _COUNT_OF.fullmatch(value)):
             value = int(count[1])
         if isinstance(value, str):
@@ -206,7 +206,8 @@ class Builder:
         return rows, values
 
     def finished(self, every: Steps) -> Column:
-        """The column, once: numbers, or text where most cells are text. ``every`` is each row there is."""
+        """The column, which can be asked for once: numbers, or text where most cells are text. ``every``
+        holds the numbers of all rows."""
         if len(self.texts) > self.n_numbers:
             rows_of_texts, texts = zip(*sorted(self.texts.items()), strict=True)
             return Column(np.array(texts, dtype=object), np.array(rows_of_texts, np.int64))
@@ -216,7 +217,7 @@ class Builder:
         return Column(values, rows)
 
     def __getstate__(self) -> dict[str, Any]:
-        """All that is known so far, its parts joined; it goes on as before."""
+        """What is kept of a log that is read on later: the parts so far, joined. Reading may go on."""
         rows, values = self._joined()
         self._parts = [(rows, values)] if len(values) else []  # an empty one would make whole numbers decimal
         return vars(self)

@@ -170,7 +170,7 @@ def _are_whole(values: Sequence[float]) -> bool:
 
 @lru_cache(maxsize=1)
 def _begin(head: Head) -> list[list[str]]:
-    """The cells of the first lines; [] where they are no lines of a table."""
+    """The cells of the header and of the first rows; [] where these are no lines of a table."""
     _, lines = beginning(head.lines)
     if not lines or lines[0].lstrip()[:1] in "{[" or _CONTROL.search(lines[0]):
         return []

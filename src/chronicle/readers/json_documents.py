@@ -109,7 +109,7 @@ def runs(path: Path) -> list[str]:
 
 
 def runs_in(path: Path, document: Any) -> list[str]:
-    """As `runs`, of the document that a file holds."""
+    """The runs in the document that a file holds, as `runs` names them."""
     tables = list(islice(_tables(document), MAX_TABLES))
     return [run for run in runs_of(path, columns_of(_rows(tables))) if run]
 
@@ -121,7 +121,7 @@ def read(path: Path) -> list[Attempt]:
 
 
 def attempts_in(path: Path, document: Any, faults: Sequence[Fault] = ()) -> list[Attempt]:
-    """As `read`, of the document that a file holds."""
+    """The attempts in the document that a file holds, as `read` makes them."""
     tables = list(islice(_tables(document), MAX_TABLES))
     rows = _rows(tables) or _named_by_file(document, path)
     logged = {f"{table.path}/{name}".lstrip("/") for table in tables for name in table.rows[0]}

@@ -131,7 +131,7 @@ class JsonLog:
         return attempts_of(self.path, self.n_rows, columns, facts=facts, faults=faults, truncated=truncated)
 
     def columns(self) -> dict[str, Column]:
-        """All columns that were read, once."""
+        """All columns that were read. They can be asked for once: this uses up what they are made of."""
         every = np.arange(self.n_rows)
         return {name: builder.finished(every) for name, builder in self._builders.items()}
 

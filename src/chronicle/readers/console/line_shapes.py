@@ -91,7 +91,7 @@ class Reading(NamedTuple):
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Everything but the values."""
+        """What the reading says apart from its values and its time."""
         return self.form.names, self.form.words, self.ends, self.who, self.start
 
 

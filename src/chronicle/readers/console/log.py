@@ -46,7 +46,7 @@ class Rows:
         return len(self.steps)
 
     def add(self, line: int, step: int, values: Mapping[str, float], time: float) -> None:
-        """One row. Raises OverflowError where the step does not fit into 64 bits."""
+        """Adds one row. Raises OverflowError where the step does not fit into 64 bits."""
         row = len(self.steps)
         self.steps.append(step)
         self.lines.append(line)
@@ -64,7 +64,7 @@ class Rows:
                 del numbers[-1], rows[-1]
 
     def extend(self, lines: Steps, steps: Steps, columns: Mapping[str, Floats], times: Floats) -> None:
-        """Many rows, all of which hold the same metrics."""
+        """Adds many rows, all of which hold the same metrics."""
         rows = np.arange(len(self.steps), len(self.steps) + len(steps))
         for name, values in columns.items():
             self.fill(name, rows, values)
@@ -96,7 +96,7 @@ class Rows:
         return by_row
 
     def fill(self, name: str, rows: Steps, values: Floats) -> None:
-        """Values of one metric in rows that exist, or that are about to be added."""
+        """Adds values of one metric in rows that exist, or that are about to be added."""
         if len(rows):
             numbers, at = self._column(name)
             _append(numbers, values)
@@ -323,7 +323,7 @@ class Log:
     def extend(
         self, lines: Steps, steps: Steps, columns: Mapping[str, Floats], times: Floats, who: str = ""
     ) -> None:
-        """Many records at once, of a rank that `leads`."""
+        """Adds many records at once, of a rank that `leads`."""
         if who:
             self._leading_ranks[frozenset(columns)][1].extend(steps.tolist())
         if self._watched is not None:

@@ -98,7 +98,7 @@ def is_judged(name: str) -> bool:
 
 
 def is_result(name: str) -> bool:
-    """The same without learning rates, which are settings as well."""
+    """Whether a metric of this name tells how a training went. A learning rate, a setting too, does not."""
     return is_judged(name) and role_of(name) is not Role.LEARNING_RATE
 
 

@@ -166,7 +166,7 @@ class Log:
         return columns
 
     def __getstate__(self) -> dict[str, Any]:
-        """The content before the mark."""
+        """What is kept of a log that is read on later: its content before the mark."""
         parts = {tag: [column] for tag, column in self.columns().items()}
         return {"parts": parts, "texts": self.texts, "damage": self.damage}
 
