@@ -357,22 +357,6 @@ class MachineFault:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """What one published rule (a preset) flags in one series of ``samples`` points, compared with the
-    findings: ``outside_steps`` are flagged outside every finding; ``seen`` and ``missed`` are the ids of the
-    findings with and without a flagged sample."""
-
-    preset: str
-    metric: str
-    attempt: str
-    samples: int
-    flagged_steps: tuple[int, ...]
-    outside_steps: tuple[int, ...]
-    seen: tuple[str, ...]
-    missed: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Fact:
     """One row of a table of facts. ``value`` None is shown as "not logged", ``unit`` None as not declared."""
 

@@ -7,6 +7,7 @@ import pytest
 
 from chronicle import model
 from chronicle.build.entry import ENTRY, diagnosis_json, entry_from_json, json_schema, to_json
+from chronicle.score.presets import Comparison
 
 FINDING = model.Finding(
     "nan-inf", "loss", "run.csv", 10, 12, None, 0.5, 0.9,
@@ -28,7 +29,7 @@ DIAGNOSIS = model.Diagnosis(
 )
 
 FAULT = model.MachineFault("xid", "Xid 79: …", "nid003", 59, "2023-11-14T22:14:20Z", 2, "dmesg:7")
-PRESET = model.Comparison("lightning-spike", "loss", "run.csv", 400, (200, 203), (203,), ("a@1",), ())
+PRESET = Comparison("lightning-spike", "loss", "run.csv", 400, (200, 203), (203,), ("a@1",), ())
 EVENT = model.Event(
     "nan-inf-a1-10", model.EventKind.FINDING, "NaN or Inf", "The loss was NaN from step 10 to the end.",
     "NaN from step 10", "1", step=10, time="2023-11-14T22:14:20Z", attempt="run.csv",

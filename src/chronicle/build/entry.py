@@ -30,6 +30,7 @@ from chronicle.metrics.by_values import measurements
 from chronicle.metrics.roles import direction, shown_metric
 from chronicle.metrics.values import clipped, count, instant, level, plural
 from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Timeline, Track
+from chronicle.score.presets import Comparison
 from chronicle.story import Story
 from chronicle.story.measured import Axis, axis_of, finite_values, step_ends
 from chronicle.story.restarts import outcome, step_back_words
@@ -49,7 +50,7 @@ def diagnosis_json(
     run_id: str,
     diagnosis: Diagnosis,
     faults: Sequence[model.MachineFault] = (),
-    presets: Sequence[model.Comparison] = (),
+    presets: Sequence[Comparison] = (),
     events: Sequence[Event] = (),
     copies: Sequence[str] = (),
 ) -> dict[str, Any]:
@@ -125,7 +126,7 @@ def json_schema(what: str) -> dict[str, Any]:
     schema = _object_schema({"diagnosis": Diagnosis, "entry": Entry}[what])
     properties = schema["properties"]
     if what == "diagnosis":
-        kinds = {"faults": model.MachineFault, "presets": model.Comparison, "events": Event}
+        kinds = {"faults": model.MachineFault, "presets": Comparison, "events": Event}
         items = {name: _object_schema(kind) for name, kind in kinds.items()} | {"copies": _schema_of(str)}
         lists = {name: {"type": "array", "items": item} for name, item in items.items()}
         properties = {"schema": {"const": DIAGNOSIS}, "run": {"type": "string"}, **properties, **lists}
@@ -137,7 +138,7 @@ def json_schema(what: str) -> dict[str, Any]:
 
 def _name(kind: type, field: str) -> str:
     """The published name of a field."""
-    return "series" if field == "metric" and kind in (model.Finding, model.Comparison) else field
+    return "series" if field == "metric" and kind in (model.Finding, Comparison) else field
 
 
 def _object_schema(kind: Any) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from chronicle.pages import words
 from chronicle.pages.gallery import Advice, PatternPage, advice
 from chronicle.readers import nobody_reads
 from chronicle.readers.find import unknown_logs
-from chronicle.score.presets import PRESETS, Preset
+from chronicle.score.presets import PRESETS, Comparison, Preset
 from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, gravest
 from chronicle.story.measured import IN_STEPS, Axis, axis_named
 from chronicle.story.restarts import lettered
@@ -306,14 +306,14 @@ _MOST_FLAGGED = 8  # flagged steps that are listed
 _BEFORE_SAMPLES = 4  # a rule may see an event this much before its onset is dated
 
 
-def flagged_by(timeline: Timeline, diagnosis: Diagnosis, rules: Sequence[str]) -> Iterator[model.Comparison]:
+def flagged_by(timeline: Timeline, diagnosis: Diagnosis, rules: Sequence[str]) -> Iterator[Comparison]:
     """The comparison of each rule with the diagnosis, on the judged loss of each attempt."""
     for name, attempt in product(rules, look(timeline, DEFAULTS).attempts):
         if attempt.loss is not None:
             yield _compared(PRESETS[name], attempt.name, attempt.loss, diagnosis.findings)
 
 
-def comparison_lines(comparison: model.Comparison, diagnosis: Diagnosis) -> Iterator[str]:
+def comparison_lines(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[str]:
     """The lines for one comparison with a diagnosis."""
     c, n = comparison, len(comparison.flagged_steps)
     share = f" ({100 * n / c.samples:.2g} %)" if n else ""
@@ -330,9 +330,7 @@ def comparison_lines(comparison: model.Comparison, diagnosis: Diagnosis) -> Iter
             yield f"  It flagged no sample of {finding.pattern} from step {count(finding.start_step)}."
 
 
-def _compared(
-    preset: Preset, name: str, series: model.Series, findings: Sequence[Finding]
-) -> model.Comparison:
+def _compared(preset: Preset, name: str, series: model.Series, findings: Sequence[Finding]) -> Comparison:
     rows = np.flatnonzero(preset.flags(series.values)).tolist()
     spans = {}  # rows of each finding that is an event in this series, of the attempt of this name
     for f in findings:
@@ -345,7 +343,7 @@ def _compared(
     steps, others = (tuple(series.steps[at].tolist()) for at in (rows, outside))
     missed = tuple(id for id in spans if id not in flagged)
     judged = preset.name, series.metric, name, len(series)
-    return model.Comparison(*judged, steps, others, flagged, missed)
+    return Comparison(*judged, steps, others, flagged, missed)
 
 
 def compared_lines(runs: Sequence[Judged]) -> Iterator[str]:

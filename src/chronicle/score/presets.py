@@ -37,6 +37,22 @@ class Preset:
     flags: Callable[[Floats], Flags]
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """What one published rule (a preset) flags in one series of ``samples`` points, compared with the
+    findings: ``outside_steps`` are flagged outside every finding; ``seen`` and ``missed`` are the ids of the
+    findings with and without a flagged sample."""
+
+    preset: str
+    metric: str
+    attempt: str
+    samples: int
+    flagged_steps: tuple[int, ...]
+    outside_steps: tuple[int, ...]
+    seen: tuple[str, ...]
+    missed: tuple[str, ...]
+
+
 def beyond_sigma(values: Floats, *, window_samples: int, sigmas: float, two_sided: bool = False) -> Flags:
     """Which values lie more than ``sigmas`` standard deviations from the mean of the window before them. Only
     full windows judge, a window without spread judges nothing, and a NaN in a window silences it, as it does
