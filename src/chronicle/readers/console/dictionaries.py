@@ -44,6 +44,7 @@ _ITEM = re.compile(r"'([^']{1,200})': '?([^,'}]{1,60})'?")
 _BAR = re.compile(r"^ *\d+%\|[^|]*\| *(\d{1,18})/(\d{1,18}) \[")
 _OF = re.compile(r"'(global_step)/max_steps': '(\d{1,18})/\d+'")  # ms-swift
 _STEPS = ("global_step", "step")  # of trainers whose lines tell the step
+_OF_TRAINING = re.compile(r"loss|(?!eval|train|test)\w+_loss")  # SetFit calls it embedding_loss
 _SUMMARY = "train_runtime"
 _EPOCH_ERROR, _EPOCH_ERROR_SHARE = 0.006, 0.0006  # epochs are printed with two decimals, or with four digits
 _LATE_EPOCHS = 0.1  # by which the last bar is further than an evaluation, at least
@@ -66,6 +67,7 @@ class Bars:
     epoch has then shows which bar belongs to a line."""
 
     total: str = ""  # what the training's bar counts up to; other bars are those of evaluations
+    loss: str = ""  # the name of the loss in lines of the training
     end_epoch: float = math.nan  # the epoch at which the training ended
     latest: str = ""  # the total of the last bar, whichever it was
     drawn: dict[str, int] = field(default_factory=dict)  # by total: the last count of the bar
@@ -83,7 +85,7 @@ class Bars:
                 self.places.setdefault(total, array("q")).append(n)
             self.drawn[total] = n
         self.latest = total
-        losses = [row for row in self.waiting if "loss" in row.values]
+        losses = [row for row in self.waiting if self.loss in row.values]
         if self.total not in ("", total) and any(row.bar_total == total for row in losses):
             yield self.placed()  # another launch begins: the one before printed no summary
         if losses and not self.total:  # a buffer may have held lines back until an evaluation
@@ -106,7 +108,7 @@ class Bars:
     def end(self) -> Rows:
         """The lines at the end of the log. Those that a buffer held back stand at the last bar."""
         ended = not math.isnan(self.end_epoch) or str(self.drawn.get(self.total)) == self.total
-        n_losses = sum("loss" in row.values for row in self.waiting)
+        n_losses = sum(self.loss in row.values for row in self.waiting)
         kept_back = bool(self.waiting) if ended else n_losses > 1
         if not self.total and (ended or kept_back):
             self.total = next(iter(self.drawn), "")
@@ -126,7 +128,7 @@ class Bars:
             by_epoch = np.rint(epochs * steps_per_epoch)
             # A buffer may have held an evaluation back.
             is_late = is_sure & (after == before) & (np.abs(after / steps_per_epoch - epochs) > _LATE_EPOCHS)
-            none = np.array(self.crowded, bool) | (is_late & np.isnan(rows.column("loss")))
+            none = np.array(self.crowded, bool) | (is_late & np.isnan(rows.column(self.loss)))
             none &= by_epoch < 2.0**63
             fitting = [_fit(n, epochs, steps_per_epoch) for n in (after, before)]
             by_epoch = np.where(none, by_epoch, 0).astype(np.int64)
@@ -143,7 +145,7 @@ class Bars:
     def _counted(self, after: Steps, by_epoch: Floats) -> Steps:
         """The steps if all lines were held back in a buffer: each time as many as were due since the time
         before, at the same distance, or all to the end. The bar after them where they are not."""
-        with_loss = ~np.isnan(self.rows.column("loss"))
+        with_loss = ~np.isnan(self.rows.column(self.loss))
         ends = np.unique(after[with_loss])
         n_lines = np.array([np.count_nonzero(after[with_loss] == end) for end in ends])
         distances = np.diff(ends, prepend=0) / np.maximum(n_lines, 1)
@@ -156,7 +158,7 @@ class Bars:
     def _steps_per_epoch(self, after: Steps, before: Steps, epochs: Floats) -> tuple[float, bool]:
         """From lines between two drawings of the same count, which is sure, else from the end of the
         training, else the number with which most lines agree. 0 if no line names an epoch."""
-        with_loss = np.array(self.rows.columns.get("loss", ((), ()))[1], np.int64)
+        with_loss = np.array(self.rows.columns.get(self.loss, ((), ()))[1], np.int64)
         with_loss = with_loss[~np.isnan(epochs[with_loss])]
         after, before, epochs = after[with_loss], before[with_loss], epochs[with_loss]
         sure = np.flatnonzero((after == before) & (np.array(self.crowded)[with_loss] == 0) & (after > 0))
@@ -197,14 +199,15 @@ def _read_hf(path: Path) -> list[Attempt]:
     for line, values in _dictionaries(log, bars):
         if _is_again(own, values):
             continue
-        if _SUMMARY in values and "loss" not in values:  # some tell the time so far in each line
+        bars.loss = bars.loss or next(filter(_OF_TRAINING.fullmatch, sorted(values)), "")
+        if _SUMMARY in values and bars.loss not in values:  # some tell the time so far in each line
             log.fact("summary", values)
             log.facts["ended"] = "finished"  # whatever fails after it
             bars.end_epoch, own["ended"] = values.get("epoch", 0.0), True
             continue
-        if "loss" in values:
+        if bars.loss in values:
             log.facts.pop("ended", None)  # a training that went on after its end
-        own["filtered"] += values.get("loss") == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
+        own["filtered"] += values.get(bars.loss) == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
         step = next(filter(None, (values.pop(name, None) for name in _STEPS)), None)
         if step is not None and step == step // 1:
             log.axis = "step"
@@ -213,7 +216,7 @@ def _read_hf(path: Path) -> list[Attempt]:
             log.axis = "step"
             bars.waiting.append(Row(line, values, bars.latest))
         else:
-            _count(own, values)
+            _count(own, values, bars.loss)
             log.add(line, own["n_rows"], values)
     log.add_rows(bars.end())
     log.truncated |= bool(bars.waiting)  # no bar came after them: the end is missing
@@ -233,7 +236,7 @@ def _is_again(own: dict[str, Any], values: dict[str, float]) -> bool:
     return is_again
 
 
-def _count(own: dict[str, Any], values: Mapping[str, float]) -> None:
+def _count(own: dict[str, Any], values: Mapping[str, float], loss: str) -> None:
     """Counts a training line, from one again where the epochs restart, or fall after a summary or to where
     the learning rate has not been warmed up yet."""
     own["epoch"], before = values.get("epoch", math.nan), own["epoch"]
@@ -242,7 +245,7 @@ def _count(own: dict[str, Any], values: Mapping[str, float]) -> None:
         own |= {"n_rows": 0, "ended": False}
     if not own["n_rows"]:
         own["first_epoch"] = own["epoch"]
-    own["n_rows"] += "loss" in values or not own["n_rows"]
+    own["n_rows"] += loss in values or not own["n_rows"]
 
 
 def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:
