@@ -269,7 +269,7 @@ def test_what_is_kept_of_bars_takes_as_many_steps_whatever_they_tell(tmp_path: P
     """A live log of the Hugging Face Trainer has a bar and a line a step; both are kept in columns."""
 
     def bars(n_lines: int) -> Bars:
-        bars = Bars()
+        bars = Bars(loss="loss")
         for step in range(1, n_lines):
             line = Line(step, f"{{'loss': 2.5, 'epoch': {step / 100}}}")
             bars.waiting.append(Row(line, {"loss": 2.5, "epoch": step / 100}, "1000"))

@@ -155,6 +155,26 @@ def test_what_a_bar_shows_counts_once_with_its_newest_number(n_batches: int, tmp
         assert max(shown) == len(losses)
 
 
+@pytest.mark.parametrize(("n_given", "expected"), [(1, [*range(40)]), (2, None)])
+def test_numbers_that_a_bar_is_given_before_it_counts_on_are_of_a_step_each(
+    n_given: int, expected: list[int] | None, tmp_path: Path
+) -> None:
+    """`set_description` at each step draws the bar with its last count, which is told ten times a second. If
+    two numbers are given at each step, the bar shows more of them than it then counts on."""
+    text, count, pace = "", 0, [1, 5, 5, 4, 6, 5, 4, 5, 3, 2]
+    ends = [sum(pace[: n + 1]) for n in range(len(pace))]
+    for n in range(40):
+        given = [f"loss: {3 / (n + 1) + k / 7:.4f} | reg: 0.00" for k in range(n_given)]
+        for shown in given:
+            text += f"| {shown} | :  {count}%|# | {count}/40 [00:02<01:36,  2.47s/it]\r"
+        if n + 1 in ends:
+            count = n + 1
+            text += f"| {given[-1]} | :  {count}%|# | {count}/40 [00:02<01:36,  2.47s/it]\r"
+    (attempt,) = read(log(tmp_path, text + "\n"))
+    steps = attempt.series["loss"].steps.tolist()
+    assert steps == expected or (expected is None and {*steps} <= {0, *ends})
+
+
 def test_rows_whose_bars_a_terminal_cut_before_they_were_full(tmp_path: Path) -> None:
     """The last row of an epoch is its value, once the next epoch has begun."""
 
@@ -255,12 +275,15 @@ def test_lines_of_a_trainer_that_a_buffer_held_back_are_as_far_apart_as_all_are(
     assert attempt.series["loss"].steps.tolist() == [distance * n for n in range(1, 41)]
 
 
-def test_lines_of_a_trainer_that_stand_at_its_end_are_as_far_apart_as_all_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize("loss", ["loss", "embedding_loss"])
+def test_lines_of_a_trainer_that_stand_at_its_end_are_as_far_apart_as_all_are(
+    loss: str, tmp_path: Path
+) -> None:
     """Three lines of 50 steps behind the last of 175 bars, whose epochs are rounded to hundredths."""
     text = "".join(f"{100 * n // 175:3}%|#    | {n}/175 [00:10<01:10,  1.50s/it]\n" for n in range(176))
-    text += "".join(f"{{'loss': {9 - n / 50}, 'epoch': {n / 176:.2f}}}\n" for n in (50, 100, 150))
+    text += "".join(f"{{'{loss}': {9 - n / 50}, 'epoch': {n / 176:.2f}}}\n" for n in (50, 100, 150))
     (attempt,) = read(log(tmp_path, text + "{'train_runtime': 9.5, 'epoch': 1.0}\n"))
-    assert attempt.series["loss"].steps.tolist() == [50, 100, 150]
+    assert attempt.series[loss].steps.tolist() == [50, 100, 150]
 
 
 def test_a_launch_with_another_number_of_batches_counts_them(tmp_path: Path) -> None:

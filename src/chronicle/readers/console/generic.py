@@ -36,6 +36,7 @@ NAME = "key-value"
 
 _FEWEST_POINTS = 3  # of a metric without a role
 _FEWEST_EPOCHS = 4  # and rows in each, for a metric that is measured once an epoch
+_MOSTLY = 0.8  # of the steps of a bar
 _MOST_TRIES = 16  # places in a block of lines at which reading in a batch is tried in vain
 _ARGUMENTS = re.compile(r"(?i)\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b")
 _PARAMETERS = re.compile(r"(?i)\b(?<!best )param(?:eter)?s[:= ]{1,3}\{")  # an optimiser may tell its own, too
@@ -75,6 +76,9 @@ def read(path: Path) -> list[Attempt]:
         results, steps = [n for n in columns if is_result(n) and IMPROVED not in n], np.array(log.rows.steps)
         _leave_changes(columns, results)
         _leave_newest(columns, results, steps)
+        longest = max((columns[name][1] for name in results), key=len, default=())
+        steps[[*longest]] = _without_lag(steps[[*longest]])
+        log.rows.steps = array("q", steps.tobytes())
         for epochs, rows in (columns[name] for name in filter(pairs.names_epoch, columns)):
             if len({*(steps[rows] - np.array(epochs))}) == 1 < len(rows):  # what the bar counts is named here
                 log.axis = "epoch"
@@ -168,6 +172,20 @@ def _leave_newest(columns: dict[str, Column], names: Iterable[str], steps: Steps
         is_old = (moves & ~changes)[:-1] & (~moves & changes)[1:]
         newest = np.concatenate([[True], ~is_old, [True]])[: len(rows)]
         columns[name] = _in_rows(values[newest], rows[newest])
+
+
+def _without_lag(steps: Steps) -> Steps:
+    """The steps of a bar that is given new numbers at each step but counts on only ten times a second, if it
+    then counts on by about as many as it was given, and never by fewer."""
+    begins = np.flatnonzero(np.diff(steps, prepend=-1))
+    n_rows, n_steps = np.diff(begins), np.diff(steps[begins])
+    lags = n_rows > 1
+    if np.count_nonzero(lags) < _FEWEST_POINTS or (n_rows > n_steps)[lags].any():
+        return steps
+    if n_rows[lags].sum() < _MOSTLY * n_steps[lags].sum():
+        return steps
+    rows = np.arange(len(steps))
+    return steps + rows - begins[np.searchsorted(begins, rows, side="right") - 1]
 
 
 class LogReader:
