@@ -107,6 +107,23 @@ def test_a_line_behind_a_bar_without_a_line_end_is_a_line_of_its_own(unit: str, 
     assert points(attempt, "Validation Accuracy") == [(epoch, epoch + 0.25) for epoch in range(1, 21)]
 
 
+@pytest.mark.parametrize("length", [20, 40, 80])
+def test_a_loop_within_an_epoch_that_is_announced_is_its_evaluation(length: int, tmp_path: Path) -> None:
+    """As of a model of Paddle, whose evaluation has as many batches as the training, or more."""
+    text, ends = "", range(length // 4, length + 1, length // 4)
+    for epoch in range(1, 7):
+        text += f"Epoch {epoch}/6\n"
+        text += "".join(
+            f"step {n:2}/40 - loss: {3 / epoch + n / 512:.4f} - 2ms/step\n" for n in (10, 20, 30, 40)
+        )
+        text += "Eval begin...\n"
+        text += "".join(f"step {n:2}/{length} - loss: {2 / epoch + n / 512:.4f} - 2ms/step\n" for n in ends)
+        text += "Eval samples: 960\n"
+    attempt = read(tmp_path, text)
+    assert [step for step, _ in points(attempt, "loss")] == list(range(10, 241, 10))
+    assert [step for step, _ in points(attempt, "eval/loss")] == [40 * n for n in range(1, 7) for _ in ends]
+
+
 def test_a_shorter_loop_within_an_epoch_is_its_evaluation(tmp_path: Path) -> None:
     lines = []
     for epoch in range(1, 5):

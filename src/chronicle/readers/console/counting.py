@@ -184,14 +184,18 @@ class Course:
         epoch = None if record.evaluation else record.epoch
         return epoch is not None and epoch.of not in {0, *self._ends} and 0 < epoch.value <= self._epoch
 
-    def is_unnamed_evaluation(self, record: Record) -> bool:
+    def is_unnamed_evaluation(self, record: Record, *, announced: bool) -> bool:
         """Whether a record counts up to another end than the training: an evaluation. It lacks the epoch that
-        the training tells beside its count, or is the shorter loop of an epoch that a heading names."""
+        the training tells beside its count, or is the shorter loop of an epoch that a heading names. If it
+        was ``announced``, it is the next loop of the epoch, however long."""
         before = self._count if self._count.of else self._aside
         pair = record.counters[0][1] if record.counters else before
-        other_end = 0 < pair.of != before.of > 0 and pair.name == before.name and record.epoch is None
+        is_loop = pair.of > 0 < before.of and pair.name == before.name and record.epoch is None
         in_epoch = self._counted_in_epoch or before is self._aside
-        return other_end and (self._beside_epoch or (in_epoch and pair.of < before.of))
+        other_end = pair.of != before.of
+        if is_loop and announced and record.counters and self._epoch_named and in_epoch:
+            return other_end or pair.value <= before.value
+        return is_loop and other_end and (self._beside_epoch or (in_epoch and pair.of < before.of))
 
     def step(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, None before the first, and whether the record itself counts."""

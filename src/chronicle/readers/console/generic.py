@@ -206,6 +206,7 @@ class LogReader:
         # Of the line that told the means of an evaluation so far: names, batch, and how many rows there were.
         self._running: tuple[Sequence[str], pairs.Pair, int] = (), pairs.Pair("", 0.0), 0
         self._evaluation = ""  # that was announced, until something counts
+        self._announced = False  # whether one was, in this epoch
         self._begun, self._resumed = "", False  # the event where a launch may have begun; if one resumed
         self._given: Mapping[str, Scalar] = {}  # the parameters of the launch that may have begun
         self._named_trial = self._trial = ""  # the training named last, and the one to which the rows belong
@@ -247,8 +248,9 @@ class LogReader:
         for record in self._gatherer.records(self.log.lines(PossibleRecord, self)):
             event, trial = record.form.event, record.form.trial
             if event == line_records.EVALUATES:
-                self._evaluation = record.evaluation
+                self._evaluation, self._announced = record.evaluation, True
                 continue
+            self._announced &= record.epoch is None
             if event or record.counters or record.epoch:  # "Validation results - Epoch: 5" is a heading, too
                 is_heading = record.form.n_counters == len(record.shape) and PROGRESS not in record.shape
                 self._evaluation = record.evaluation * is_heading
@@ -259,7 +261,7 @@ class LogReader:
                 self._begun = event
                 self.course.announce_launch()
                 continue
-            if self.course.is_unnamed_evaluation(record):
+            if self.course.is_unnamed_evaluation(record, announced=self._announced):
                 record.evaluation = record.evaluation or "eval"
             record.evaluation = record.evaluation or self._evaluation
             if self._repeats.is_repeat(record):

@@ -69,7 +69,7 @@ _LAUNCH = re.compile(
 # "Test Error: ", as of PyTorch's first tutorial.
 _OF_EVALUATION = re.compile(
     r"[^\w\n]{0,8}(test|val(?:id(?:ation)?)?|eval(?:uation)?|dev)"
-    r"(?: (?:errors?|results?|metrics|performance|set))?:\s*",
+    r"(?:(?: (?:errors?|results?|metrics|performance|set))?:| (?:begins?|start(?:s|ed)?)(?:\.\.\.|:))\s*",
     re.IGNORECASE,
 )
 HEADING = re.compile(
