@@ -13,7 +13,7 @@ from chronicle.errors import UsageError
 from chronicle.metrics.aliases import ALIASES
 from chronicle.metrics.by_values import by_values
 from chronicle.metrics.names import _role_of_numbered, dataset_of, plain, role_of, unit_of
-from chronicle.metrics.roles import assign, assign_all, direction, judged, judged_loss
+from chronicle.metrics.roles import assign, assign_all, by_names, direction, judged, judged_loss
 from chronicle.model import Floats, Role, Series
 
 NAMES = {
@@ -1028,3 +1028,13 @@ def test_a_divergence_is_judged_only_where_no_loss_and_no_reward_is_logged() -> 
 @pytest.mark.parametrize("name", ["valid_rse", "test rrse", "val_rae"])
 def test_relative_errors_of_forecasts(name: str) -> None:
     assert role_of(name) is Role.VALIDATION_LOSS
+
+
+@pytest.mark.parametrize("group", ["bc", "critic"])
+def test_the_name_in_front_of_all_metrics_says_nothing_of_a_loss(group):
+    """`bc/loss` of an agent beside its other losses; `bc/loss` beside others is of a boundary."""
+    logged = {"loss": "loss", "ent_loss": "part-loss", "l2_loss": "part-loss", "entropy": "policy-entropy"}
+    told = by_names(tuple(f"{group}/{name}" for name in logged), ())
+    assert told == {f"{group}/{name}": role for name, role in logged.items()}
+    beside = by_names((f"{group}/loss", "data/loss", "loss"), ())
+    assert beside[f"{group}/loss"] == "part-loss"
