@@ -320,6 +320,21 @@ def test_a_bare_score_that_is_told_only_where_it_is_lower_is_made_small(lowest: 
     assert roles({"score": score}) == {"score": role}
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "role"),
+    [(0.2, 0.9, "score"), (20, 90, "score"), (200, 900, "other"), (0.9, 0.2, "loss")],
+)
+def test_what_rises_as_the_loss_falls_is_a_score(first: float, last: float, role: str) -> None:
+    """`Epoch: 001, Loss: 1.94, Train: 0.20, Val: 0.18, Test: 0.19`"""
+    trained = np.linspace(first, last, 12)
+    loss = np.linspace(0.95, 0.25, 12)
+    columns = {"Loss": loss, "Train": trained, "Val": trained / 1.5, "Test": trained / 1.5}
+    steps = np.arange(12)
+    series = {n: Series(n, Role.OTHER, steps, v, np.full(12, np.nan)) for n, v in columns.items()}
+    held_out = {"score": "validation-score", "loss": "validation-loss"}.get(role, "other")
+    assert roles(series) == {"Loss": "loss", "Train": role, "Val": held_out, "Test": held_out}
+
+
 def test_the_error_of_what_is_steered_is_no_loss() -> None:
     assert roles(log("angle", "error", values=(0.4, -0.3, 0.1))) == {"angle": "other", "error": "other"}
     assert roles(log("angle", "error"))["error"] == "loss"

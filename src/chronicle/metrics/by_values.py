@@ -38,6 +38,7 @@ _FAR_LOWER = 0.8  # of another set's loss: two sets that are held out differ by 
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
 _MOST_ASKED = 16  # logs with the same names
 _MOST_NAMED = 4  # names that a reason lists
+_AGAINST = -0.8  # correlation of a score with a loss
 _NEGATED = {Role.SCORE: Role.LOSS, Role.VALIDATION_SCORE: Role.VALIDATION_LOSS}
 _TOTALS = ("total", "sum")
 _PHASES = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
@@ -84,6 +85,8 @@ def by_values(series: Log) -> dict[str, ByValues]:
     in_phases = [name for name in series if plain(name) in _OF_PHASES]
     if all(arithmetic.are_counts(series[name].values) for name in in_phases):
         decided |= dict.fromkeys(in_phases, ByValues(Role.OTHER, "counts something, in whole numbers"))
+    else:
+        decided |= _scores_of_phases(series, in_phases)
     decided |= _made_small(series) | _negated(series)
     decided |= _retold(series, totals)
     for total in totals:
@@ -128,6 +131,24 @@ def _by_total(
     named = [name for name in others if role_of(name) in (Role.LOSS, Role.PART_LOSS)]
     says_so = plain(total) in _TOTALS  # which `t`, a time perhaps, does not
     return parts | _bare_total(series[total], named if says_so else [], why if weights else "")
+
+
+def _scores_of_phases(series: Log, names: Sequence[str]) -> dict[str, ByValues]:
+    """`Train` and `Val` beside a loss are scores if they are shares or per cent, and that of the training
+    rises as the loss falls, as the examples of PyTorch Geometric print them."""
+    ours = [name for name in names if plain(name) in aliases.OF_TRAINING]
+    loss = next((metric for name, metric in series.items() if role_of(name) is Role.LOSS), None)
+    shares = (series[name].values for name in names if len(series[name]))
+    if loss is None or not 0 < len(ours) < len(names) or any(v.min() < 0 or v.max() > 100 for v in shares):
+        return {}
+    trained = (metric for metric in map(series.__getitem__, ours) if np.array_equal(metric.steps, loss.steps))
+    against = (
+        np.corrcoef(metric.values, loss.values)[0, 1] for metric in trained if len(metric) >= FEWEST_ROWS
+    )
+    if not any(correlation <= _AGAINST for correlation in against):
+        return {}
+    why = f"lies in [0, 100], and that of the training rises as {loss.metric} falls"
+    return {n: ByValues(Role.SCORE if n in ours else Role.VALIDATION_SCORE, why) for n in names}
 
 
 def _retold(series: Log, totals: Sequence[str]) -> dict[str, ByValues]:
