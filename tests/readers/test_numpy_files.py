@@ -170,6 +170,20 @@ def test_rewards_beside_what_was_seen_are_those_of_samples(tmp_path: Path) -> No
     assert not identify_numpy(Head.of(rewards))
 
 
+def test_arrays_in_files_of_their_own_are_the_columns_of_one_table(tmp_path: Path) -> None:
+    """The error of a Q-learner grows with what it is worth: its rewards tell that it is one."""
+    for name, values in ("losses", FALLING[::-1]), ("rewards", [-value for value in FALLING]):
+        saved(tmp_path / f"{name}.npy", np.array(values))
+    (attempt,) = read(tmp_path)
+    assert {name: series.role for name, series in attempt.series.items()} == {
+        "losses": Role.PART_LOSS,
+        "rewards": Role.OBJECTIVE,
+    }
+    assert [Path(source).name for source in attempt.sources] == ["losses.npy", "rewards.npy"]
+    saved(tmp_path / "rewards.npy", np.array(FALLING[1:]))
+    assert [[*attempt.series] for attempt in read(tmp_path)] == [["losses"], ["rewards"]]
+
+
 def test_large_arrays_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = saved(tmp_path / "loss.npy", np.linspace(0, 1, 2000))
     monkeypatch.setattr(binary_tables, "MOST_CELLS", 1000)

@@ -36,7 +36,7 @@ _MOST_NAMED = 3  # series of another counter
 def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -> list[Attempt]:
     """The attempts of one run: copies left out, writers joined, in order of the clock where all have one.
     ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read."""
-    attempts, asides = _asides(_courses(attempts))
+    attempts, asides = _asides(_side_by_side(_courses(attempts)))
     attempts = _with_facts(attempts, [*side_facts, *asides])
     attempts = [_on_one_counter(log) for log in _join_writers(_latest_states(_with_episodes(attempts)))]
     attempts = sorted(attempts, key=lambda log: natural(log.name))
@@ -84,6 +84,31 @@ def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
     tables = [(log.facts["rows"], source) for log in attempts if log.axis == "item" for source in log.sources]
     asides = [Fault(Place(source), f"its rows are {rows}; left out") for rows, source in tables]
     return [replace(courses[0], faults=(*courses[0].faults, *asides)), *courses[1:]]
+
+
+def _side_by_side(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """The attempts, of which files of one column each that lie in one folder and have the same rows are one
+    table (`losses.npy`, `rewards.npy`): what each column is, the others tell."""
+
+    def place(log: Attempt) -> tuple[Any, ...]:
+        (column,) = log.series.values()
+        rows = hash((column.steps.tobytes(), column.times.tobytes()))
+        return _around(log), log.axis, log.facts.get("format"), log.facts.get("run"), len(column), rows
+
+    alone = [log for log in attempts if len(log.series) == 1]
+    tables = [sorted(logs, key=lambda log: natural(log.name)) for logs in grouped(alone, place).values()]
+    tables = [logs for logs in tables if len({next(iter(log.series)) for log in logs}) == len(logs) > 1]
+    joined = {id(logs[0]): _columns_of(logs) for logs in tables}
+    left = {id(log) for _, *logs in tables for log in logs}
+    return [joined.get(id(log), log) for log in attempts if id(log) not in left]
+
+
+def _columns_of(logs: Sequence[Attempt]) -> Attempt:
+    series = {name: column for log in logs for name, column in log.series.items()}
+    sources = tuple(source for log in logs for source in log.sources)
+    faults = tuple(fault for log in logs for fault in log.faults)
+    is_cut = any(log.truncated for log in logs)
+    return replace(logs[0], sources=sources, series=series, faults=faults, truncated=is_cut)
 
 
 def _on_one_counter(attempt: Attempt) -> Attempt:
