@@ -677,6 +677,13 @@ def test_a_training_that_has_only_begun_is_read(n_epochs: int, tmp_path: Path) -
     assert points(attempt, "train_loss") == [(n, 2 - n / 4) for n in range(1, n_epochs + 1)]
 
 
+def test_three_epochs_that_are_told_at_their_last_step_are_read(tmp_path: Path) -> None:
+    """By each of two processes, as MindSpore does; the step stands still, so that epochs count."""
+    rows = [f"epoch: {n} step: 40, loss is {2 - n / 4 + who / 8}\n" for n in (1, 2, 3) for who in (0, 1)]
+    (attempt,) = attempts(tmp_path, "".join(rows))
+    assert [step for step, _ in points(attempt, "loss")] == [1, 1, 2, 2, 3, 3]
+
+
 def test_three_epochs_that_are_named_above_their_losses_are_read(tmp_path: Path) -> None:
     rows = [
         f"Epoch: {n} | Time: 0m 17s\n\tTrain Loss: {2 - n / 4}\n\t Val. Loss: {3 - n / 4}\n" for n in range(3)

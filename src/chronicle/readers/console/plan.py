@@ -363,7 +363,8 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
             alike: tuple[object, ...] = (*map(pairs.of_anyone, record.shape), record.evaluation)
             is_named = record.counters and record.counters[0][1].name != PROGRESS
             n_enough = _FEWEST_NAMED if is_named and has_loss else _FEWEST_LINES
-            n_enough = _FEWEST_EPOCHS if in_epoch and not record.counters and has_loss else n_enough
+            epoch_counts = not record.counters or course.axis == "epoch"  # a step may stand still
+            n_enough = _FEWEST_EPOCHS if in_epoch and epoch_counts and has_loss else n_enough
             has_begun |= has_loss and record.epoch is not None and record.epoch.of > 0
         elif mentions_training and record.counters and any(value % 1 != 0 for value in record.values):
             alike, n_enough = (record.shape,), _FEWEST_LINES
