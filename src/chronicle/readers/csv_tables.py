@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import compress, pairwise, zip_longest
@@ -283,12 +283,22 @@ _WITH_LISTS = re.compile(
 )
 
 
+def _opening(head: Head) -> str:
+    """The beginning of a text in which a list may begin; "" for any other text."""
+    return head.start.decode(encoding_of(head.start), "replace") if b"[" in head.start else ""
+
+
+def _side_by_side(lists: Mapping[str, Sequence[float]]) -> list[Row]:
+    """Lists as columns; the shorter ones have no cells in the last rows."""
+    columns = ([(name, value) for value in values] for name, values in lists.items())
+    return [dict(filter(None, cells)) for cells in zip_longest(*columns)]
+
+
 @lru_cache(maxsize=1)
 def _holds_lists(head: Head) -> bool:
     """Whether the table holds a training in each row, whose losses or rewards are a list in one cell. Where a
     column counts, a list belongs to the step of its row."""
-    text = head.start.decode(encoding_of(head.start), "replace") if b"[" in head.start else ""
-    if not (match := _WITH_LISTS.match(text)):
+    if not (match := _WITH_LISTS.match(_opening(head))):
         return False
     names = list(map(str.strip, match[1].split(delimiter := delimiter_of(match[1]))))
     listed = names[match[2].count(delimiter) :][:1]
@@ -313,8 +323,7 @@ def _rows_of_lists(head: Head) -> tuple[list[Row], bool]:
     listed = list[Row]()
     for number_of, (row, of_row) in enumerate(zip(rows, lists, strict=True), 1):
         run = {"run": f"{label} {row[label]}" if label else str(number_of)} if len(rows) > 1 else {}
-        columns = ([(name, value) for value in values] for name, values in of_row.items())
-        listed += [run | dict(filter(None, cells)) for cells in zip_longest(*columns)]
+        listed += [run | cells for cells in _side_by_side(of_row)]
     return listed, bool(lists) and not lists[-1]
 
 
@@ -359,8 +368,7 @@ def _rows_of_curves(head: Head) -> tuple[list[Row], bool]:
 def _named_lists(head: Head) -> tuple[list[Row], bool] | None:
     """The same of a text that is nothing else but lists of numbers behind names (`val_loss = [0.7, 0.5]`), as
     they were printed, one of them at least a loss, a score or a reward; None for any other text."""
-    opening = head.start.decode(encoding_of(head.start), "replace") if b"[" in head.start else ""
-    if head.size > MOST_BYTES or not _NAMED_LIST.match(opening):
+    if head.size > MOST_BYTES or not _NAMED_LIST.match(_opening(head)):
         return None
     with head.opened() as file:
         text = WRAPPED.sub(r"\1", file.read())
@@ -370,8 +378,7 @@ def _named_lists(head: Head) -> tuple[list[Row], bool] | None:
     alone = not _NAMED_LIST.sub("", text).strip() and min(map(len, lists.values())) >= FEWEST_ROWS
     if not alone or not any(role_of(name) in MOVING for name in lists):
         return None
-    columns = ([(name, value) for value in values] for name, values in lists.items())
-    return [dict(filter(None, cells)) for cells in zip_longest(*columns)], is_cut
+    return _side_by_side(lists), is_cut
 
 
 def _listed(head: Head) -> tuple[list[Row], bool] | None:
