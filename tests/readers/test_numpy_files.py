@@ -127,11 +127,14 @@ def test_zeros_behind_the_last_value_of_an_array_were_never_written(
     assert attempt.series["train_loss"].values.tolist() == values[:n_read]
 
 
-def test_evaluations_of_stable_baselines3_are_the_means_of_their_episodes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shape", [(4, 2), (4, 2, 1)])
+def test_evaluations_of_stable_baselines3_are_the_means_of_their_episodes(
+    shape: tuple[int, ...], tmp_path: Path
+) -> None:
     file = tmp_path / "evaluations.npz"
     results = np.array([[1.0, 3.0], [4.0, 4.0], [6.0, 8.0], [9.0, 10.0]])
-    won = results > 5
-    np.savez(file, timesteps=[500, 1000, 1500, 2000], results=results, ep_lengths=results * 2, successes=won)
+    told = {"results": results.reshape(shape), "ep_lengths": results * 2, "successes": results > 5}
+    np.savez(file, timesteps=[500, 1000, 1500, 2000], **told)
     (attempt,) = read(file)
     assert points(attempt) == {
         "results": [(500, 2.0), (1000, 4.0), (1500, 7.0), (2000, 9.5)],
@@ -150,6 +153,7 @@ def test_evaluations_of_stable_baselines3_are_the_means_of_their_episodes(tmp_pa
         ("molecule", {"E": np.linspace(0, 1, 9), "L": np.linspace(0, 1, 9), "R": np.ones((9, 3))}),
         ("curve", {"precision": np.linspace(0, 1, 9), "recall": np.linspace(1, 0, 9)}),
         ("episode", {"reward": np.linspace(0, 1, 9), "obs": np.ones((9, 3)), "done": np.zeros(9)}),
+        ("told", {"rewards": np.linspace(0, 1, 9).reshape(1, 9, 1)}),
         ("item", {"loss": np.array(0.5), "embedding": np.linspace(0, 1, 768)}),
         ("classes", {"error": np.arange(9), "cost": np.arange(9)}),
     ],
