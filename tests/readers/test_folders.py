@@ -303,6 +303,23 @@ def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("table", "problems"),
+    [
+        ("id\tlabel\n0\taccusation\n1\taidenemy\n2\ttreaties\n", 0),  # as of PyKEEN
+        ("smiles,y\nCCO,2.5\nCCN,3.5\nCCC,1.5\n", 0),  # predictions of Chemprop
+        ("\x01\x02\n", 1),
+    ],
+)
+def test_a_table_that_names_its_rows_is_no_log_that_cannot_be_read(
+    table: str, problems: int, tmp_path: Path
+) -> None:
+    make(tmp_path, "run/train.csv")
+    (tmp_path / "run" / "data.csv").write_text(table)
+    reading = read_all(tmp_path)
+    assert (len(reading.attempts), len(reading.problems)) == (1, problems)
+
+
 def test_a_broken_state_is_a_problem_also_beside_a_log(tmp_path: Path) -> None:
     make(tmp_path, "a.csv")
     (tmp_path / "trainer_state.json").write_text("junk")

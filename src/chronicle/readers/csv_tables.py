@@ -149,6 +149,13 @@ def _says_log_of_training(name: str) -> bool:
     return bool(words & OF_TRAINING and words & _LOGS) and words <= OF_TRAINING | _LOGS
 
 
+def names_its_rows(head: Head) -> bool:
+    """Whether each row of a whole table has a word in the same column: ids and labels, molecules, texts."""
+    header, *body = _begin(head) or [[]]
+    columns = zip(*body, strict=False) if {*map(len, body)} == {len(header)} else ()
+    return len(header) > 1 and any(all(cell and number(cell) is None for cell in cells) for cells in columns)
+
+
 def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
     """Whether a single column under a name is a metric, by that name or by the name of the file."""
     numbers = [value for cell in cells if (value := number(cell)) is not None]

@@ -20,6 +20,7 @@ from chronicle.metrics.names import names_a_loss
 from chronicle.metrics.values import grouped, natural
 from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook, is_of_logs
 from chronicle.readers.console.chunks import may_be_log
+from chronicle.readers.csv_tables import names_its_rows
 from chronicle.readers.facts import BY_TIME, is_side_file
 from chronicle.readers.packed import begins_archive, plain_name, unpacked
 from chronicle.readers.text import Head, OnDemand, version_of
@@ -39,6 +40,7 @@ WRAPPERS |= {"events", "vis_data"}
 _PASSED_OVER = NOT_LOGS | {"chronicle-site", "node_modules", "__pycache__"}
 LOOK_LIMIT = "CHRONICLE_LOOK_LIMIT"  # environment variable: the most files that are no logs in what is named
 _MOST_OTHERS = 50_000
+_TABLES = (".csv", ".tsv")
 _HIDDEN_STORES = frozenset([".neptune"])
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
 WRITERS = OF_TRAINING | OF_EVALUATION
@@ -108,7 +110,8 @@ def log_like(path: Path) -> bool:
 
 def is_log(path: Path) -> bool:
     """Whether something in a folder is to be read: its name says that it is a log, or a reader knows it. An
-    event file or a run file of W&B of no bytes (a job that died at once) is none."""
+    event file or a run file of W&B of no bytes (a job that died at once) is none, nor is a table of data that
+    no reader knows."""
     try:
         info = os.stat(path)
         if stat.S_ISDIR(info.st_mode):
@@ -120,9 +123,11 @@ def is_log(path: Path) -> bool:
                 return info.st_size > 0
             if not info.st_size:  # among them what the kernel makes when it is read, or never
                 return log_like(path)
-            if not log_like(path) or _may_be_settings(path):
+            is_table = plain_name(path).endswith(_TABLES)
+            if not log_like(path) or _may_be_settings(path) or is_table:
                 with _beginning(path, *version_of(path, info)) as begin:
-                    return bool(_claiming(begin))  # not kept: most of what is asked here is no log
+                    # not kept: most of what is asked here is no log
+                    return bool(_claiming(begin)) or (is_table and not names_its_rows(begin))
     except (LogError, OSError):
         pass
     return log_like(path)
