@@ -15,6 +15,7 @@ from chronicle.metrics.values import natural
 from chronicle.model import Role
 from chronicle.readers import find, nobody_reads, read, read_all, runs_below
 from chronicle.readers.text import Head
+from chronicle.timeline import stitch
 
 LOSS = {"loss": [(1, 2.5), (2, 2.25)]}
 
@@ -301,6 +302,21 @@ def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
         "Remedy: `chronicle doctor` shows what its lines lack; "
         "convert it to CSV with a column `step`, or write a reader (docs/own-reader.md)"
     )
+
+
+def test_tables_that_are_named_after_what_they_hold_are_one_attempt(tmp_path: Path) -> None:
+    """As d3rlpy writes them: rows of an epoch, a step and a value without names, and of four with names."""
+    for n, name in enumerate(("actor_loss", "critic_loss", "td_error", "time_step")):
+        rows = (f"{epoch},{100 * epoch},{9.5 / (epoch + n)}\n" for epoch in range(1, 13))
+        (tmp_path / f"{name}.csv").write_text("".join(rows))
+    for n, part in enumerate(("policy.0.weight_grad", "policy.0.bias_grad", "q_funcs.0.fc.weight_grad")):
+        rows = (f"{e},{100 * e},{-1.5 / (e + n)},{2.5 / (e + n)},0.25\n" for e in range(1, 13))
+        (tmp_path / f"{part}.csv").write_text("epoch,step,min,max,mean\n" + "".join(rows))
+    assert [run.run_id for run in runs_below(tmp_path)] == [tmp_path.name]
+    timeline = stitch(read(tmp_path))
+    assert len(timeline.attempts) == 1
+    assert {"actor_loss", "td_error", "time_step", "q_funcs.0.fc.weight_grad/max"} <= timeline.series.keys()
+    assert {tuple(track.steps) for track in timeline.series.values()} == {tuple(range(100, 1300, 100))}
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ _MOST_NAMED = 3  # series of another counter
 def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -> list[Attempt]:
     """The attempts of one run: copies left out, writers joined, in order of the clock where all have one.
     ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read."""
-    attempts, asides = _asides(_side_by_side(_courses(attempts)))
+    attempts, asides = _asides(_side_by_side(_with_parts_named(_courses(attempts))))
     attempts = _with_facts(attempts, [*side_facts, *asides])
     attempts = [_on_one_counter(log) for log in _join_writers(_latest_states(_with_episodes(attempts)))]
     attempts = sorted(attempts, key=lambda log: natural(log.name))
@@ -63,6 +63,28 @@ def _at_their_epochs(attempts: Sequence[Attempt]) -> list[Attempt]:
         begun = dict(sorted({**own, **begun}.items()))
         placed.append(log)
     return placed
+
+
+def _with_parts_named(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """The attempts. Tables side by side with the same unknown columns at the same steps are each of a part of
+    the model, as those of d3rlpy of its gradients: the names of their files are put in front of these."""
+
+    def shape(log: Attempt) -> tuple[object, ...]:
+        roles = {role_of(name) for name in log.series}
+        unknown = [series for name, series in log.series.items() if role_of(name) is Role.OTHER]
+        if log.facts.get("format") != "csv" or not unknown or not roles <= {Role.OTHER, Role.EPOCH}:
+            return (log.name, id(log))
+        return (_around(log), *log.series, unknown[0].steps.tobytes())
+
+    alike = grouped(attempts, shape)
+    named = []
+    for log in attempts:
+        if len({other.sources for other in alike[shape(log)]}) > 1:
+            stem = log.name.rpartition("/")[2].rpartition(".")[0]
+            own = {n: n if role_of(n) is Role.EPOCH else f"{stem}/{n}" for n in log.series}
+            log = replace(log, series={own[n]: replace(s, metric=own[n]) for n, s in log.series.items()})
+        named.append(log)
+    return named
 
 
 def _epochs_begun(log: Attempt) -> dict[int, int]:

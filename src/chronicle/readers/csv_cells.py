@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 LONG_LINE = 100_000  # characters; longer ones are left to the csv module and its limit of a field
 BLOCK_BYTES, FEWEST_ROWS = 1 << 23, 8  # of a block, at least
 PART_BYTES = 1 << 20  # of a block that pyarrow reads at once, or that is read line by line
+_MOST_CHARACTERS = 10_000  # of a line
 _FEW = 6  # lines that show how all are written
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
 _ALL_DIGITS = 15  # that a number of 64 bits tells for certain
@@ -297,6 +298,15 @@ def delimiter_of(header: str) -> str:
     if _IN_BLANKS.fullmatch(header):
         return " "
     return "|" if _BARS.fullmatch(header) else max("\t,;", key=header.count)
+
+
+def names_its_rows(start: Sequence[str]) -> bool:
+    """Whether these are rows of a whole table, and each has a word in the same column: ids and labels, or
+    texts. ``start`` are the first lines of a file."""
+    _, lines = beginning([line[:_MOST_CHARACTERS] for line in start[:_FEW]])
+    header, *body = cells_of(lines, delimiter_of(lines[0])) if lines else [[]]
+    columns = zip(*body, strict=False) if {*map(len, body)} == {len(header)} else ()
+    return len(header) > 1 and any(all(cell and number(cell) is None for cell in cells) for cells in columns)
 
 
 def header_names(cells: Sequence[str]) -> list[str]:

@@ -99,7 +99,7 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     mean of a population if the first is never less (NEAT-Python). One of a `train_log` is its loss, unless it
     rises between 0 and 1, as scores do."""
     width, role = len(rows[0]) if rows else 0, role_of(path.stem)
-    named = role in MEASURES or (width > 1 and role is not Role.OTHER)
+    named = role in MEASURES or (width > 1 and role is not Role.OTHER) or _count_twice(rows)
     metric = loss_of(path) or (path.stem if named else "")
     of_log = not metric and _says_log_of_training(path.stem)
     if not (metric or of_log) or width not in (1, 2, 3):
@@ -137,6 +137,12 @@ def _names_of_counters(path: Path, counters: Sequence[Sequence[float]]) -> list[
     return names[::-1] if len(names) > 1 and counters[0][-1] > counters[1][-1] else names
 
 
+def _count_twice(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first two of three columns count epochs and steps, always as many steps in an epoch."""
+    counts = [(number(row[0]), number(row[1])) for row in rows if len(row) == 3]
+    return len(counts) >= 3 and len({steps / epochs for epochs, steps in counts if epochs and steps}) == 1
+
+
 def _begin_anew(numbers: Sequence[float]) -> bool:
     """Whether numbers go up one by one, but for one place at which they begin anew at 0 or 1."""
     starts = [after for before, after in pairwise(numbers) if after != before + 1]
@@ -147,13 +153,6 @@ def _says_log_of_training(name: str) -> bool:
     """Whether the name of a file says that it is the log of a training, and nothing else: `train_logs_2`."""
     words = {word for word in name_words(name) if not word.isdigit()}
     return bool(words & OF_TRAINING and words & _LOGS) and words <= OF_TRAINING | _LOGS
-
-
-def names_its_rows(head: Head) -> bool:
-    """Whether each row of a whole table has a word in the same column: ids and labels, molecules, texts."""
-    header, *body = _begin(head) or [[]]
-    columns = zip(*body, strict=False) if {*map(len, body)} == {len(header)} else ()
-    return len(header) > 1 and any(all(cell and number(cell) is None for cell in cells) for cells in columns)
 
 
 def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:

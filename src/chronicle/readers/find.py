@@ -20,7 +20,7 @@ from chronicle.metrics.names import names_a_loss
 from chronicle.metrics.values import grouped, natural
 from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook, is_of_logs
 from chronicle.readers.console.chunks import may_be_log
-from chronicle.readers.csv_tables import names_its_rows
+from chronicle.readers.csv_cells import names_its_rows
 from chronicle.readers.facts import BY_TIME, is_side_file
 from chronicle.readers.packed import begins_archive, plain_name, unpacked
 from chronicle.readers.text import Head, OnDemand, version_of
@@ -127,7 +127,7 @@ def is_log(path: Path) -> bool:
             if not log_like(path) or _may_be_settings(path) or is_table:
                 with _beginning(path, *version_of(path, info)) as begin:
                     # not kept: most of what is asked here is no log
-                    return bool(_claiming(begin)) or (is_table and not names_its_rows(begin))
+                    return bool(_claiming(begin)) or (is_table and not names_its_rows(begin.lines))
     except (LogError, OSError):
         pass
     return log_like(path)
@@ -379,6 +379,8 @@ def _families(logs: list[Path]) -> dict[str, list[Path]]:
     """The logs of one folder by run: by their key, else by the name that they share without their parts.
     Where names tell runs apart, a log whose name only says what it is (`slurm.out`) is a run of that name;
     several that are parts of one training (`train.csv` and `val.csv`) are the run of the folder ("")."""
+    if sum(_first_word(log) in COMPONENTS and names_a_loss(log.stem) for log in logs) > 1:
+        return {"": logs}  # named after what they hold
     by_name = grouped(logs, lambda log: run_key(log) or _shared_name(log).lower())
     if sum(map(bool, by_name)) < 2:
         return {"": logs} if logs else {}

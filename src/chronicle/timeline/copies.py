@@ -100,12 +100,13 @@ class _Logs:
     def keep(self, rank: int, log: Course) -> None:
         self._changed[rank] = log.clock is not self._clocks[rank]
         self._first[rank], self._last[rank], self._kept[rank] = log.first, log.last, True
-        self._kind[rank] = self._kinds.setdefault(frozenset(log.attempt.series), len(self._kinds))
+        self._kind[rank] = self._kinds.setdefault(relation.measured(log.attempt), len(self._kinds))
 
     def candidates(self, rank: int, log: Course) -> list[int]:
         """Ranks of the kept logs that may be copies of a log, or have no metric in common with it."""
         near = np.flatnonzero(self._kept & (self._first <= log.last) & (self._last >= log.first))
-        other = np.array([kind.isdisjoint(log.attempt.series) for kind in self._kinds], bool)
+        own = relation.measured(log.attempt)
+        other = np.array([kind.isdisjoint(own) for kind in self._kinds], bool)
         starts, ends = self._times
         later = starts[near] > ends[rank] + relation.SAME_TIME_S
         at_another_time = later | (ends[near] < starts[rank] - relation.SAME_TIME_S)

@@ -65,6 +65,11 @@ def _printing(values: Floats) -> Floats:
     return np.maximum(rounding(values), 0.51 * digits * has_three)
 
 
+def measured(attempt: Attempt) -> frozenset[str]:
+    """The metrics of an attempt without those that count, which each of its parts may tell."""
+    return frozenset(name for name, series in attempt.series.items() if series.role not in COUNTERS)
+
+
 def first_rows(steps: NDArray[np.int64]) -> Index:
     """The first row of each step; ``steps`` are sorted."""
     return np.flatnonzero(np.append(True, steps[1:] != steps[:-1])[: len(steps)])
@@ -168,7 +173,7 @@ class Pair:
         shared, longer = min(a.last, b.last) - max(a.first, b.first), max(a.last - a.first, b.last - b.first)
         mostly = shared > 0 and shared >= _COMMON_SHARE * longer and a.attempt.axis == b.attempt.axis
         apart = bool(together_s(a, b) < 0)  # false where a time is unknown
-        parts = mostly and not apart and a.attempt.series.keys().isdisjoint(b.attempt.series)
+        parts = mostly and not apart and measured(a.attempt).isdisjoint(measured(b.attempt))
         return Relation.PART if parts else None
 
     @cached_property

@@ -175,6 +175,18 @@ def test_numbers_that_a_bar_is_given_before_it_counts_on_are_of_a_step_each(
     assert steps == expected or (expected is None and {*steps} <= {0, *ends})
 
 
+def test_a_bar_whose_numbers_are_filled_up_to_five_signs_shows_nan(tmp_path: Path) -> None:
+    shown = [*(f"{3 / n:.3f}" for n in range(1, 20)), "inf.0", "-inf.", *["nan.0"] * 9]
+    text = "".join(
+        f"\rEpoch 0: {n:3}%|###| {n}/30 [00:01<00:00, {n}.12it/s, v_num=1, train_loss={loss}, acc=0.500]"
+        for n, loss in enumerate(shown, 1)
+    )
+    (attempt,) = read(log(tmp_path, text + "\n"))
+    loss = attempt.series["train_loss"]
+    assert loss.steps.tolist()[:22] == [*range(1, 23)]
+    assert [str(value) for value in loss.values[18:22]] == ["0.158", "inf", "-inf", "nan"]
+
+
 def test_rows_whose_bars_a_terminal_cut_before_they_were_full(tmp_path: Path) -> None:
     """The last row of an epoch is its value, once the next epoch has begun."""
 
