@@ -11,7 +11,6 @@ the numbers of the last count, until `set_postfix` gives it new ones or it ends.
 from __future__ import annotations
 
 import math
-import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -405,18 +404,15 @@ class Repeats:
 
     def without_repeated(self, record: Record, step: int, values: dict[str, float]) -> dict[str, float]:
         """The values without those that a line with other names has just told of the same step and count,
-        rounded or not: `batch 3, loss: 2.5000` above `loss: 2.49999; part: 0.1`; or a bar shows them."""
+        rounded or not: `batch 3, loss: 2.5000` above `loss: 2.49999; part: 0.1`."""
         names, step_before, count_before, known, was_bar = self._measured
         is_bar = _is_drawn(record)
-        if is_bar and (record.evaluation or not values):
-            return values
         counts_on = record.counters and record.counters[0][1].name != PROGRESS  # a bar may lag behind
         count = record.counters[0][1].value if counts_on else count_before
         self._measured = record.shape, step, count, values, is_bar
-        if (step, count) != (step_before, count_before) or (record.shape == names and not is_bar):
-            return values
-        are_equal = operator.eq if is_bar and was_bar else _is_rounded  # a bar is given some first
-        return {n: v for n, v in values.items() if n not in known or not are_equal(v, known[n])}
+        if (step, count) != (step_before, count_before) or record.shape == names or (is_bar and was_bar):
+            return values  # what a bar shows again is left out when all of it is known
+        return {n: v for n, v in values.items() if n not in known or not _is_rounded(v, known[n])}
 
     def goes_on(self, reading: Reading) -> bool:
         """Whether the last record was of the same form, so that only equal numbers would be a repeat."""

@@ -73,15 +73,7 @@ def read(path: Path) -> list[Attempt]:
         log.rows.roles |= {"learn": Role.SCORE, "test": Role.VALIDATION_SCORE}
     _leave_first_of_epoch(columns, [*filter(is_judged, columns)])
     if reader.course.counter == PROGRESS:
-        results, steps = [n for n in columns if is_result(n) and IMPROVED not in n], np.array(log.rows.steps)
-        _leave_changes(columns, results)
-        _leave_newest(columns, results, steps)
-        longest = max((columns[name][1] for name in results), key=len, default=())
-        steps[[*longest]] = _without_lag(steps[[*longest]])
-        log.rows.steps = array("q", steps.tobytes())
-        for epochs, rows in (columns[name] for name in filter(pairs.names_epoch, columns)):
-            if len({*(steps[rows] - np.array(epochs))}) == 1 < len(rows):  # what the bar counts is named here
-                log.axis = "epoch"
+        _settle_bars(log)
     _name_improvements(columns)
     if pairs.last_word(reader.course.counter) in _GENERATIONS:  # whose best and mean are the objective
         words = ((name, name_words(name) - {"score"}) for name in columns)
@@ -163,29 +155,54 @@ def _leave_changes(columns: dict[str, Column], names: Iterable[str]) -> None:
             columns[name] = _in_rows(values[firsts], rows[firsts])
 
 
+def _settle_bars(log: Log) -> None:
+    """Leaves of what bars show each number once, at its step."""
+    columns, steps = log.rows.columns, np.array(log.rows.steps)
+    results = [name for name in columns if is_result(name) and IMPROVED not in name]
+    _leave_changes(columns, results)
+    if results:
+        values, of_rows = columns[max(results, key=lambda name: len(columns[name][1]))]
+        rows = np.array(of_rows)
+        steps[rows] = _without_lag(steps[rows], np.array(values))
+        log.rows.steps = array("q", steps.tobytes())
+    _leave_newest(columns, results, steps)
+    for epochs, in_rows in (columns[name] for name in filter(pairs.names_epoch, columns)):
+        if len({*(steps[in_rows] - np.array(epochs))}) == 1 < len(in_rows):  # the bar's count is named here
+            log.axis = "epoch"
+
+
 def _leave_newest(columns: dict[str, Column], names: Iterable[str], steps: Steps) -> None:
-    """Leaves out what a bar that has moved on still shows of the count before, until it is given new numbers.
-    ``steps`` are those of all rows."""
+    """Leaves out what a bar shows again at a count, and what it still shows of the count before, until it is
+    given new numbers. ``steps`` are those of all rows."""
     for name in names:
         values, rows = (np.array(cells) for cells in columns[name])
+        new = _is_new(steps[rows], values)
+        values, rows = values[new], rows[new]
         moves, changes = np.diff(steps[rows]) != 0, np.diff(values) != 0
         is_old = (moves & ~changes)[:-1] & (~moves & changes)[1:]
         newest = np.concatenate([[True], ~is_old, [True]])[: len(rows)]
         columns[name] = _in_rows(values[newest], rows[newest])
 
 
-def _without_lag(steps: Steps) -> Steps:
+def _is_new(steps: Steps, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which rows are not the one before again."""
+    same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+    return np.append(True, (np.diff(steps) != 0) | ~same)
+
+
+def _without_lag(steps: Steps, values: NDArray[np.float64]) -> Steps:
     """The steps of a bar that is given new numbers at each step but counts on only ten times a second, if it
     then counts on by about as many as it was given, and never by fewer."""
-    begins = np.flatnonzero(np.diff(steps, prepend=-1))
-    n_rows, n_steps = np.diff(begins), np.diff(steps[begins])
-    lags = n_rows > 1
-    if np.count_nonzero(lags) < _FEWEST_POINTS or (n_rows > n_steps)[lags].any():
+    begins, new = np.flatnonzero(np.diff(steps, prepend=-1)), _is_new(steps, values)
+    n_given, n_steps = np.add.reduceat(new, begins)[:-1], np.diff(steps[begins])
+    lags = n_given > 1
+    if np.count_nonzero(lags) < _FEWEST_POINTS or (n_given > n_steps)[lags].any():
         return steps
-    if n_rows[lags].sum() < _MOSTLY * n_steps[lags].sum():
+    if n_given[lags].sum() < _MOSTLY * n_steps[lags].sum():
         return steps
     rows = np.arange(len(steps))
-    return steps + rows - begins[np.searchsorted(begins, rows, side="right") - 1]
+    group = np.searchsorted(begins, rows, side="right") - 1
+    return np.asarray(steps + np.minimum(rows - begins[group], np.append(n_steps, len(steps))[group] - 1))
 
 
 class LogReader:
