@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from chronicle.metrics.roles import assign
@@ -153,6 +154,13 @@ def test_what_a_bar_shows_counts_once_with_its_newest_number(n_batches: int, tmp
         assert shown.items() <= values.items()
         assert len(shown) > len(values) - 2 * n_batches - 2
         assert max(shown) == len(losses)
+
+
+def test_what_a_bar_shows_may_be_infinite(tmp_path: Path) -> None:
+    losses = [*(round(3 / (n + 1), 3) for n in range(48)), *[float("inf")] * 24]
+    (attempt,) = read(log(tmp_path, _bar_of_lightning(losses, 3)))
+    series = attempt.series["train_loss_step"]
+    assert np.isinf(series.values[-4:]).all() and max(series.steps) == len(losses)
 
 
 @pytest.mark.parametrize(("n_given", "expected"), [(1, [*range(40)]), (2, None)])

@@ -178,7 +178,7 @@ def _leave_newest(columns: dict[str, Column], names: Iterable[str], steps: Steps
         values, rows = (np.array(cells) for cells in columns[name])
         new = _is_new(steps[rows], values)
         values, rows = values[new], rows[new]
-        moves, changes = np.diff(steps[rows]) != 0, np.diff(values) != 0
+        moves, changes = np.diff(steps[rows]) != 0, values[1:] != values[:-1]
         is_old = (moves & ~changes)[:-1] & (~moves & changes)[1:]
         newest = np.concatenate([[True], ~is_old, [True]])[: len(rows)]
         columns[name] = _in_rows(values[newest], rows[newest])
