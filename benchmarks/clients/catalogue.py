@@ -30,8 +30,10 @@ ENVIRONMENTS = {
         "torch==2.13.0 numpy",
         "tensorboard",
         "transformers accelerate",
-        "torch==2.13.0 trl datasets sentence-transformers pytorch-ignite skorch",
+        "torch==2.13.0 trl datasets sentence-transformers pytorch-ignite skorch setfit",
     ),
+    "calls": ("torch==2.13.0 numpy", "pytorch-tabnet pykan pandas matplotlib scikit-learn sympy tqdm pyyaml"),
+    "frames": ("numpy", "paddlepaddle", "mindspore"),
     "boost": ("numpy", "xgboost-cpu lightgbm scikit-learn", "catboost", "spacy"),
     "track": ("numpy", "wandb mlflow", "trackio", "swanlab", "sacred setuptools", "dvclive"),
     "comet": ("numpy", "comet_ml"),
@@ -179,6 +181,13 @@ _TRL: dict[str, Any] = {
     "joins": ({"kind": "rollback", "from": 24, "to": 17},),
     "exact": "float32",
 }
+
+
+def _other(environment: str, function: str, *packages: str, **more: Any) -> Client:
+    """One launch of a library that prints, as one call starts it."""
+    given = {**_ONE_LAUNCH, "facts": {}, "events": (), **more}
+    return Client(environment, function, packages, module="others", **given)
+
 
 CLIENTS = {
     "plain-prints": _loop("torch", "plain_prints", "numpy", exact="printed", facts=_FEW, roles=_PRINTED),
@@ -347,4 +356,22 @@ CLIENTS = {
         roles={"train/box_loss": "loss", "val/box_loss": "validation-loss"},
         **{**_ONE_LAUNCH, "exact": "float64"},
     ),
+    "lightning-default": _other(
+        "torch", "lightning_default", "lightning", roles={"val_loss": "validation-loss"}, events=EVENTS[:1]
+    ),
+    "setfit": _other(
+        "hf",
+        "setfit",
+        "setfit",
+        exact="float32",
+        roles={"embedding_loss": "loss", "grad_norm": "grad-norm", "learning_rate": "learning-rate"},
+    ),
+    "tabnet": _other(
+        "calls", "tabnet", "pytorch-tabnet", roles={"loss": "loss", "valid_rmse": "validation-loss"}
+    ),
+    "pykan": _other("calls", "pykan", "pykan", roles={"train_loss": "loss", "test_loss": "validation-loss"}),
+    "paddle": _other(
+        "frames", "paddle", "paddlepaddle", roles={"loss": "loss", "eval/loss": "validation-loss"}
+    ),
+    "mindspore": _other("frames", "mindspore", "mindspore", roles={"loss": "loss"}),
 }

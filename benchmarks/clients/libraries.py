@@ -55,7 +55,7 @@ def _language_model() -> tuple[Any, Any]:
     return transformers.LlamaForCausalLM(config), fast
 
 
-def _texts(n: int, key: int = 0) -> list[str]:
+def texts(n: int, key: int = 0) -> list[str]:
     import random
 
     rng = random.Random(CONFIG["seed"] + key)
@@ -66,7 +66,7 @@ def trl_sft(log: Path, number: int, record: Record) -> None:
     from datasets import Dataset
     from trl import SFTConfig, SFTTrainer
 
-    data = Dataset.from_dict({"text": _texts(256)})
+    data = Dataset.from_dict({"text": texts(256)})
     _trl(
         log, number, record, SFTTrainer, SFTConfig, {"max_length": 32}, data, eval_data=data.select(range(32))
     )
@@ -76,7 +76,7 @@ def trl_dpo(log: Path, number: int, record: Record) -> None:
     from datasets import Dataset
     from trl import DPOConfig, DPOTrainer
 
-    columns = {"prompt": _texts(128), "chosen": _texts(128, 1), "rejected": _texts(128, 2)}
+    columns = {"prompt": texts(128), "chosen": texts(128, 1), "rejected": texts(128, 2)}
     data, reference = Dataset.from_dict(columns), _language_model()[0]
     _trl(log, number, record, DPOTrainer, DPOConfig, {"max_length": 64}, data, ref_model=reference)
 
@@ -89,7 +89,7 @@ def trl_grpo(log: Path, number: int, record: Record) -> None:
         return [float(text.count("cat") - 0.1 * len(text.split())) for text in completions]
 
     options = {"num_generations": 4, "max_completion_length": 8}
-    data = Dataset.from_dict({"prompt": _texts(64)})
+    data = Dataset.from_dict({"prompt": texts(64)})
     _trl(log, number, record, GRPOTrainer, GRPOConfig, options, data, reward_funcs=reward)
 
 
@@ -154,20 +154,13 @@ _SUMMARY = {"epoch", "total_flos", "train_loss"}
 _UNTOLD = ("runtime", "per_second")
 
 
-def sentence_transformers(log: Path, number: int, record: Record) -> None:
+def small_encoder(folder: Path) -> Any:
+    """An encoder of sentences that knows nothing, kept in a folder."""
     import torch
     import transformers
-    from datasets import Dataset
-    from sentence_transformers import (
-        SentenceTransformer,
-        SentenceTransformerTrainer,
-        SentenceTransformerTrainingArguments,
-        losses,
-        models,
-    )
+    from sentence_transformers import SentenceTransformer, models
 
     _, tokenizer = _language_model()
-    folder = log.parent / "model"
     config = transformers.BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=32,
@@ -180,8 +173,20 @@ def sentence_transformers(log: Path, number: int, record: Record) -> None:
     tokenizer.save_pretrained(folder)
     torch.manual_seed(CONFIG["seed"])
     encoder = models.Transformer(str(folder), max_seq_length=32)
-    model = SentenceTransformer(modules=[encoder, models.Pooling(32)], device="cpu")
-    data = Dataset.from_dict({"anchor": _texts(256), "positive": [text[4:] for text in _texts(256)]})
+    return SentenceTransformer(modules=[encoder, models.Pooling(32)], device="cpu")
+
+
+def sentence_transformers(log: Path, number: int, record: Record) -> None:
+    import transformers
+    from datasets import Dataset
+    from sentence_transformers import (
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+        losses,
+    )
+
+    model = small_encoder(log.parent / "model")
+    data = Dataset.from_dict({"anchor": texts(256), "positive": [text[4:] for text in texts(256)]})
 
     class Witness(transformers.TrainerCallback):
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:

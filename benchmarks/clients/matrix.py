@@ -24,14 +24,25 @@ def told(rows: Sequence[Row]) -> str:
 
 
 def written_page(rows: Sequence[Row]) -> None:
-    """Writes the matrix, and what is wrong in it, into docs/clients.md."""
+    """Writes the matrix, and what is wrong in it, into docs/clients.md. Clients that were not run keep their
+    rows."""
     head = ("client", "version", *COLUMNS)
-    table = markdown(
-        head, [(row.client, _versions(row), *(str(getattr(row, c)) for c in COLUMNS)) for row in rows]
-    )
-    wrong = [f"- `{row.client}`: {'; '.join(faults)}." for row in rows if (faults := _faults(row))]
+    told = {
+        row.client: (row.client, _versions(row), *(str(getattr(row, c)) for c in COLUMNS)) for row in rows
+    }
+    table = markdown(head, [*(_kept() | told).values()])
+    wrong = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("- `")]
+    wrong = [line for line in wrong if line.split("`")[1] not in told]
+    wrong += [f"- `{row.client}`: {'; '.join(faults)}." for row in rows if (faults := _faults(row))]
     put("clients", "python -m benchmarks.clients table", table, PAGE)
     replace("wrong", f"\n{chr(10).join(wrong) or 'Nothing.'}\n\n", PAGE)
+
+
+def _kept() -> dict[str, tuple[str, ...]]:
+    """The rows of the page by client."""
+    lines = (line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| "))
+    rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
+    return {row[0]: row for row in rows if len(row) == len(COLUMNS) + 2 and row[0] not in ("client", "---")}
 
 
 def _versions(row: Row) -> str:
