@@ -107,6 +107,21 @@ def test_a_line_behind_a_bar_without_a_line_end_is_a_line_of_its_own(unit: str, 
     assert points(attempt, "Validation Accuracy") == [(epoch, epoch + 0.25) for epoch in range(1, 21)]
 
 
+def test_a_bar_that_is_drawn_empty_and_full_alone_counts_no_steps(tmp_path: Path) -> None:
+    """As RecBole's bars of epochs that take less than a tenth of a second; the lines below them count."""
+    text = ""
+    for epoch in range(12):
+        for name, end in (("Train", 10), ("Evaluate", 1)):
+            of, told = (f"{epoch:5}", "training") if end > 1 else ("", "evaluating")
+            text += f"{name}{of}:   0%|     | 0/{end} [00:00<?, ?it/s]\r"
+            text += f"{name}{of}: 100%|#####| {end}/{end} [00:00<00:00, 728.9{epoch}it/s]\n"
+            value = f"train loss: {7 - epoch / 8}" if end > 1 else f"valid_score: {0.5 + epoch / 64}"
+            text += f"30 Nov 00:07    INFO  epoch {epoch} {told} [time: 0.01s, {value}]\n"
+    attempt = read(tmp_path, text)
+    assert points(attempt, "train loss") == [(epoch, 7 - epoch / 8) for epoch in range(12)]
+    assert points(attempt, "valid_score") == [(epoch, 0.5 + epoch / 64) for epoch in range(12)]
+
+
 @pytest.mark.parametrize("length", [20, 40, 80])
 def test_a_loop_within_an_epoch_that_is_announced_is_its_evaluation(length: int, tmp_path: Path) -> None:
     """As of a model of Paddle, whose evaluation has as many batches as the training, or more."""

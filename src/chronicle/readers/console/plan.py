@@ -308,7 +308,7 @@ def _is_twofold(occurrences: Sequence[Pair]) -> bool:
 def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
     """The bars beside which, or after which, it is told how a training goes, and those of them that stand
     still while it goes on, or count its epochs. The bar of a search (`Best trial: 3`) counts trainings."""
-    bars, latest, moved, of_searches = set[str](), "", False, set[str]()
+    bars, latest, moved, of_searches, with_epoch = set[str](), "", False, set[str](), set[str]()
     at_end = False  # where it stands whenever a line tells of an epoch: that line counts, not the bar
     n_moved, n_still = Counter[str](), Counter[str]()
     places, epochs = dict[str, set[float]](), set[float]()  # of the bars, and of what is told of the training
@@ -318,6 +318,7 @@ def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
             of_searches.update(own)
         if own:
             latest, moved = own[-1], True
+            with_epoch.update(own if record.epoch else ())
             at_end = any(pair.value == pair.of for pair in record.pairs if pair.name == PROGRESS)
             places.setdefault(latest, set()).update(p.value for p in record.pairs if p.name == PROGRESS)
         if not latest or not record.is_training:
@@ -333,6 +334,11 @@ def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
     still = {bar for bar in bars if n_moved[bar] <= 1 and n_still[bar] >= _FEWEST_NAMED}
     if len(epochs) >= _FEWEST_EPOCHS and not any(map(math.isnan, epochs)):  # a bar may count them itself
         still |= {bar for bar in bars if len(places[bar]) <= len(epochs) + 1}
+    of_lines = {epoch for epoch in epochs if not math.isnan(epoch)}
+    if (
+        len(of_lines) >= _FEWEST_EPOCHS
+    ):  # drawn empty and full alone, it says no more than that an epoch is over
+        still |= {bar for bar in bars - with_epoch if len(places[bar]) <= 2}
     return bars, still
 
 
