@@ -278,6 +278,12 @@ def test_a_loss_of_few_points_that_ends_in_nan(loss: list[float], found: bool) -
     assert ("nan-inf" in classify({"loss": loss, "accuracy": [0.3] * len(loss)}).patterns) is found
 
 
+@pytest.mark.parametrize(("scales", "found"), [([2.0**32, 2.0**31, 2.0**30], False), ([2.0**16] * 3, True)])
+def test_steps_that_are_skipped_to_find_a_loss_scale_have_no_loss(scales: list[float], found: bool) -> None:
+    rows = {"lm loss": [math.nan] * 3, "loss scale": scales, "accuracy": [0.3] * 3}
+    assert ("nan-inf" in classify(rows).patterns) is found
+
+
 def test_a_row_in_which_every_metric_is_nan_was_never_written() -> None:
     loss, norm = Curve(1).loss.copy(), np.ones(2000)
     loss[::3] = norm[::3] = math.nan

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.timeline.timeline_logs import HOUR, log
 
@@ -102,6 +103,9 @@ def test_logs_in_any_order_with_copies_of_them_and_of_their_beginnings(
 @pytest.mark.slow
 @given(histories())
 def test_one_log_to_which_every_launch_appends(launches: list[Launch]) -> None:
+    goes_back = [after.steps[0] <= before.steps[-1] for before, after in pairwise(launches)]
+    # of more than two pauses for each return nobody can tell whether they are evaluations
+    assume(not any(goes_back) or goes_back.count(False) <= 2 * goes_back.count(True))
     parts = [launch.log("").series["loss"] for launch in launches]
     arrays = {
         name: np.concatenate([getattr(s, name) for s in parts]) for name in ("steps", "values", "times")
