@@ -240,7 +240,7 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for series in filter(None, (attempt.loss, *attempt.dataset_losses)):
         yield from typed_findings(view, series)
     # a series that is not judged may rise, but not end in NaN, unless steps are skipped to find a loss scale
-    searched = any((np.diff(scale.values) < 0).all() for scale in attempt.by_role(Role.LOSS_SCALE))
+    searched = any((s.values[1:] < s.values[:-1]).all() for s in attempt.by_role(Role.LOSS_SCALE))
     unjudged = (Role.OBJECTIVE, Role.LOSS, Role.PART_LOSS) if attempt.loss is None and not searched else ()
     # an agent's evaluations are of episodes; the score of a model may be that of no sample (0 / 0)
     evaluated = () if attempt.first(Role.OBJECTIVE) is None else (Role.VALIDATION_SCORE,)
