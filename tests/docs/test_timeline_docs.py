@@ -43,7 +43,7 @@ def test_every_doubt_names_a_key_of_run_toml() -> None:
     code = "".join(file.read_text("utf-8") for file in sorted(STAGES.glob("*.py")))
     assert code.count("in run.toml") + code.count("of run.toml") >= 6
     assert set(re.findall(r"`(\w+)[^`]*` (?:in|of) run\.toml", code)) == (
-        {"order", "relation", "paths", "tokens_per_step"} & keys
+        {"order", "relation", "paths", "roles", "tokens_per_step"} & keys
     )
 
 

@@ -75,6 +75,18 @@ def test_a_pause_as_long_as_that_of_a_launch_is_a_resume():
     )
 
 
+def test_a_loss_that_is_summed_up_is_said_to_be():
+    whole = log("f", range(300))
+    whole.series["loss"].values[:] = np.concatenate(
+        [part.cumsum() for part in np.split(course(range(300), 0), 3)]
+    )
+    assert stitch(whole).doubts == (
+        "loss of f rises at every row and begins again with one term, so it was taken for a sum since "
+        "the beginning of each epoch: figures show the sums, the text and the verdict are about what rows "
+        "add. If it is no sum, give it another role with `roles` in run.toml.",
+    )
+
+
 @pytest.mark.parametrize(
     "seconds",
     [

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.metrics.arithmetic import median
+from chronicle.metrics.arithmetic import median, terms_of_sums
+from chronicle.metrics.names import LOSSES
 from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
 from chronicle.timeline.courses import Index, Mask, clock, distinct_in
 
@@ -44,6 +45,11 @@ _PAUSED = (
     "{name} continues at step {steps} after a pause as long as that of a launch, or with a clock that starts "
     "again, which was taken for a resume. It may have been a hang."
 )
+_SUMMED = (
+    "{metric} of {name} rises at every row and begins again with one term, so it was taken for a sum since "
+    "the beginning of each epoch: figures show the sums, the text and the verdict are about what rows add. "
+    "If it is no sum, give it another role with `roles` in run.toml."
+)
 
 
 def split(
@@ -56,6 +62,9 @@ def split(
     doubts: list[str] = []
     backs: list[StepBack | None] = []
     for attempt in attempts:
+        losses = [s for s in attempt.series.values() if s.role in LOSSES]
+        summed = (s.metric for s in losses if terms_of_sums(s.values) is not None)
+        doubts += [_SUMMED.format(metric=metric, name=attempt.name) for metric in summed]
         by_time = _in_order(attempt, _by_wall_clock)
         logged, ticks = _ticks(attempt), _ticks(by_time)
         if logged is None or ticks is None:
