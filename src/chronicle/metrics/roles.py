@@ -89,7 +89,8 @@ def by_names(metrics: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> d
     """The roles that the names of a whole log tell, beside those that are given. Unknown names that differ
     only in a number (layers, heads, experts) are decided together: a table may have 100,000 columns."""
     groups = {name.partition("/")[0] for name in metrics if "/" in name}
-    short = {name: name.removeprefix(f"{min(groups, default='')}/") for name in metrics}
+    shared = f"{min(groups, default='')}/"
+    short = {name: name.removeprefix(shared) for name in metrics}
     if len(groups) == 1 and groups <= aliases.COMPONENTS and len({*short.values()}) == len(short) > 1:
         told = by_names(tuple(short.values()), tuple((short.get(n, n), role) for n, role in given))
         return {name: told[own] for name, own in short.items()}  # the agent's name, and not what a loss is of
