@@ -63,6 +63,8 @@ def zeros_in_front(values: Floats) -> int:
 def terms_of_sums(values: Floats) -> Floats | None:
     """What was added at each row, of a loss that is summed up from the start of each epoch on: it rises at
     every row, and begins anew with no more than what is added at one. None for other values."""
+    if len(values) < _FEWEST_SUMS * _SUMMED_ROWS:
+        return None
     terms = np.diff(values, prepend=0.0)
     begins = np.flatnonzero(np.append(True, ~(terms[1:] > 0)))
     if len(begins) < _FEWEST_SUMS or median(np.diff(begins)) < _SUMMED_ROWS:
