@@ -123,7 +123,7 @@ DISTANCES = word_set("""
 SECOND_CHOICE = word_set("""
     precision recall avg average mean running moving smoothed ema cumulative min lowest worst
 """)
-PUT_TOGETHER = SECOND_CHOICE | OF_WHOLES  # how many values are told as one, and not which
+PUT_TOGETHER = SECOND_CHOICE | OF_WHOLES  # how several values are put together, and not which
 # What only steers a model beside what it learns, and stands for its loss last of all.
 STEERING = word_set("entropy lb load balance balancing aux auxiliary router gate gating")
 # Who plays in an adversarial training. The loss of an opponent rises where the other one learns.
@@ -141,8 +141,8 @@ TOTALS = word_set("""
 PREFERENCES = word_set("chosen rejected margin margins")  # which is what rewards are made of then
 PREDICTED = word_set("reward precision")  # where a reward has one, a model of an environment predicts it
 OF_PPO = word_set("policy pg surrogate entropy value vf")  # no policy is judged by one of these alone
-# What a loss of these comes to says nothing without the others.
-OF_ONE_SIDE = OF_PPO | GENERATORS | word_set("cri critic d dis disc discriminator")
+# Of a policy or of one of two players: what such a loss comes to says nothing without the others.
+NEVER_ALONE = OF_PPO | GENERATORS | (OPPONENTS - {"real", "fake"})
 # Words of the losses that an agent is trained with; where there are no others, a bare score is its objective.
 OF_AGENTS = OF_PPO | word_set("actor act p pi critic cri v td qf qf1 qf2 q1 q2 alpha bellman")
 OF_DETECTORS = word_set("box bbox obj cls dfl giou")  # parts of a loss, which some print without the word

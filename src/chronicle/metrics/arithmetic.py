@@ -52,6 +52,11 @@ def median(values: NDArray[Any]) -> float:
     return float(row[half] if n % 2 else (row[half - 1] + row[half]) / 2)
 
 
+def equal(a: Floats, b: Floats) -> NDArray[np.bool_]:
+    """Where values are exactly equal (NaN equals NaN): both were written by one program."""
+    return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))
+
+
 def zeros_in_front(values: Floats) -> int:
     """How many zeros stand before the first loss, as in a row before the training or while an agent only
     collects: those in front of all other values, if there are others and no zero among them."""

@@ -92,8 +92,8 @@ def by_names(metrics: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> d
     shared = f"{min(groups, default='')}/"
     short = {name: name.removeprefix(shared) for name in metrics}
     if len(groups) == 1 and groups <= aliases.COMPONENTS and len({*short.values()}) == len(short) > 1:
-        told = by_names(tuple(short.values()), tuple((short.get(n, n), role) for n, role in given))
-        return {name: told[own] for name, own in short.items()}  # the agent's name, and not what a loss is of
+        roles = by_names(tuple(short.values()), tuple((short.get(n, n), role) for n, role in given))
+        return {name: roles[own] for name, own in short.items()}  # an agent's name, and not what a loss is of
     known, first_alike = dict(given), dict[str, str]()
     stands_for = {
         name: name if name in known or role is not Role.OTHER else first_alike.setdefault(numberless, name)
@@ -143,7 +143,7 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
         bare = [n for n in others if plain(n) in (aliases.BESIDE_A_LOSS if losses else aliases.OF_DETECTORS)]
         parts = names.players(others) + (bare if len(bare) > 1 else [])
         roles |= dict.fromkeys(parts, Role.PART_LOSS)
-    of_one_side = [name for name in parts if aliases.OF_ONE_SIDE & loss_words(name)]
+    of_one_side = [name for name in parts if aliases.NEVER_ALONE & loss_words(name)]
     if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()) and (len(parts) > 1 or not of_one_side):
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()) and not any(map(names.is_bound, roles)):
@@ -222,8 +222,8 @@ def _of_a_policy(roles: Roles, given: Roles) -> dict[str, Role]:
 def _by_cost(roles: Roles, given: Roles, *, of_ppo: bool) -> dict[str, Role]:
     """The roles in a log without a reward. The loss of a policy gradient, whose scale is that of the
     advantages, says nothing, but a cost beside it is what is made small."""
-    told = aliases.OF_POLICY_GRADIENT if of_ppo else aliases.ADVANTAGES
-    if all(told.isdisjoint(name_words(name)) for name in roles):
+    words = aliases.OF_POLICY_GRADIENT if of_ppo else aliases.ADVANTAGES
+    if all(words.isdisjoint(name_words(name)) for name in roles):
         return dict(roles)
     losses = with_role(roles, Role.LOSS, Role.DATASET_LOSS, but=given)
     costs = filter(names.is_cost, (*losses, *with_role(roles, Role.OTHER, but=given)))

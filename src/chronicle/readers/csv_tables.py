@@ -125,10 +125,9 @@ def _names_of_counters(path: Path, counters: Sequence[Sequence[float]]) -> list[
     its batches."""
     alone = len(counters) == 1
     may_stay = alone and bool(loss_of(path))
-    growing = (
-        _are_whole(c) and all(b > a or (may_stay and b == a) for a, b in pairwise(c)) for c in counters
-    )
-    if not all(growing) and not (alone and _begin_anew(counters[0])):
+    moves = [[b - a for a, b in pairwise(counts)] for counts in counters]
+    growing = all(move > 0 or (may_stay and move == 0) for column in moves for move in column)
+    if not (growing and all(map(_are_whole, counters))) and not (alone and _begin_anew(counters[0])):
         return []
     if alone:
         begins = "".join(Head.of(path).lines[:1]).lower()
@@ -294,7 +293,7 @@ def _opening(head: Head) -> str:
     return head.start.decode(encoding_of(head.start), "replace") if b"[" in head.start else ""
 
 
-def _side_by_side(lists: Mapping[str, Sequence[float]]) -> list[Row]:
+def _rows_of_columns(lists: Mapping[str, Sequence[float]]) -> list[Row]:
     """Lists as columns; the shorter ones have no cells in the last rows."""
     columns = ([(name, value) for value in values] for name, values in lists.items())
     return [dict(filter(None, cells)) for cells in zip_longest(*columns)]
@@ -329,7 +328,7 @@ def _rows_of_lists(head: Head) -> tuple[list[Row], bool]:
     listed = list[Row]()
     for number_of, (row, of_row) in enumerate(zip(rows, lists, strict=True), 1):
         run = {"run": f"{label} {row[label]}" if label else str(number_of)} if len(rows) > 1 else {}
-        listed += [run | cells for cells in _side_by_side(of_row)]
+        listed += [run | cells for cells in _rows_of_columns(of_row)]
     return listed, bool(lists) and not lists[-1]
 
 
@@ -361,9 +360,8 @@ def _rows_of_curves(head: Head) -> tuple[list[Row], bool]:
         numbers = re.sub(r"[^\s,]*$", "", lines[-1]).rstrip(_AROUND)
         lines[-1] = numbers + "]" * ("[" in numbers)
     labels, curves = zip(*map(_curve, lines), strict=True)
-    runs = (
-        labels if len({*labels}) == len(labels) else [f"{of} {n}".strip() for n, of in enumerate(labels, 1)]
-    )
+    are_unique = len({*labels}) == len(labels)
+    runs = labels if are_unique else [f"{label} {n}".strip() for n, label in enumerate(labels, 1)]
     named = [{"run": run} if len(runs) > 1 else {} for run in runs]
     name, of_runs = loss_of(head.path), zip(named, curves, strict=True)
     rows = [run | {name: value} for run, curve in of_runs for value in curve]
@@ -384,7 +382,7 @@ def _named_lists(head: Head) -> tuple[list[Row], bool] | None:
     alone = not _NAMED_LIST.sub("", text).strip() and min(map(len, lists.values())) >= FEWEST_ROWS
     if not alone or not any(role_of(name) in MOVING for name in lists):
         return None
-    return _side_by_side(lists), is_cut
+    return _rows_of_columns(lists), is_cut
 
 
 def _listed(head: Head) -> tuple[list[Row], bool] | None:

@@ -126,8 +126,8 @@ def is_log(path: Path) -> bool:
             is_table = plain_name(path).endswith(_TABLES)
             if not log_like(path) or _may_be_settings(path) or is_table:
                 with _beginning(path, *version_of(path, info)) as begin:
-                    # not kept: most of what is asked here is no log
-                    return bool(_claiming(begin)) or (is_table and not names_its_rows(begin.lines))
+                    # what readers say is not kept: most of what is asked here is no log
+                    return (is_table and not names_its_rows(begin.lines)) or bool(_claiming(begin))
     except (LogError, OSError):
         pass
     return log_like(path)

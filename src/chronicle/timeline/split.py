@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.metrics.arithmetic import median, terms_of_sums
+from chronicle.metrics.arithmetic import equal, median, terms_of_sums
 from chronicle.metrics.names import LOSSES
 from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
-from chronicle.timeline.courses import Index, Mask, clock, distinct_in
+from chronicle.timeline.courses import Index, clock, distinct_in
 
 _SHORT_SAMPLES = 3  # a row no farther than this from its place is out of order, not trained again
 _SHUFFLED_SHARE = 0.25  # a log whose step goes back in a larger share of its rows has no order at all
@@ -285,7 +285,7 @@ def _are_disorder(series: Series, down: Index) -> list[bool]:
     parts = np.array_split(down, len(down) // _BATCH_FALLS + 1)
     few = [np.count_nonzero(windows[at] >= steps[at, None], axis=1) <= _SHORT_SAMPLES for at in parts]
     _, first, step = np.unique(steps, return_index=True, return_inverse=True)
-    twice = (np.bincount(step, ~_equal(series.values, series.values[first][step])) > 0)[step]
+    twice = (np.bincount(step, ~equal(series.values, series.values[first][step])) > 0)[step]
     return [*(np.concatenate(few) & ~np.logical_or.reduceat(twice, down)).tolist()]
 
 
@@ -295,12 +295,7 @@ def _rare_returns(series: Series) -> float:
 
 def _trained_again(series: Series, old: slice, new: slice) -> bool:
     _, i, j = np.intersect1d(series.steps[old], series.steps[new], return_indices=True)
-    return not _equal(series.values[old][i], series.values[new][j]).all()
-
-
-def _equal(a: Floats, b: Floats) -> Mask:
-    """Where values are exactly equal (NaN equals NaN): both were written by one program."""
-    return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))
+    return not equal(series.values[old][i], series.values[new][j]).all()
 
 
 def _are_blocks(ticks: Series, cuts: list[int]) -> bool:
@@ -360,5 +355,5 @@ def _repeats(attempt: Attempt) -> StepBack | None:
     if (ticks := clock(attempt)) is None or not (again := ticks.steps[1:] == ticks.steps[:-1]).any():
         return None
     a, b = ticks.values[1:][again], ticks.values[:-1][again]
-    equal = int(np.count_nonzero(_equal(a, b)))
-    return StepBack("repeats", (attempt.name,), len(a), {"rows": len(ticks), "equal_values": equal})
+    n_equal = int(np.count_nonzero(equal(a, b)))
+    return StepBack("repeats", (attempt.name,), len(a), {"rows": len(ticks), "equal_values": n_equal})

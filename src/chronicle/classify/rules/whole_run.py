@@ -242,7 +242,7 @@ def ends_above_start(view: View) -> Iterator[Finding]:
     if _gets_better(view) or any(falls(s, measure.TREND_ERRORS) for s in others):
         return
     for attempt, loss in live_losses(view):
-        steps, y = positive(loss)
+        (steps, y), noise = positive(loss), view.noise(loss)
         if not len(y) or begins_late(steps, step_gap(loss)) or is_done(attempt, steps[0]):
             continue
         if len(y) < FEWEST_RISEN_POINTS:
@@ -252,7 +252,7 @@ def ends_above_start(view: View) -> Iterator[Finding]:
         order, n = measure.ranks(np.r_[first, later]), len(first) + len(later)
         error = ((n + 1) * len(later) / (12 * len(first))) ** 0.5
         rise, rank_errors = median(later) - median(first), ((n + 1) / 2 - order[: len(first)].mean()) / error
-        hidden = rise < (noise := view.noise(loss)) > view.thresholds.wild
+        hidden = noise > max(rise, view.thresholds.wild)
         if hidden or rise < RISEN_LOG or rank_errors < RISEN_ERRORS or _is_up(view, loss):
             continue
         checks = [

@@ -91,9 +91,7 @@ class Epochs:
         if step == 0 and epoch == self.epoch and 0 < _WHOLE_PASS * of <= self._step:
             return self._before + of  # a full bar is drawn empty before its next epoch is named (Lightning)
         if self.epoch is not None and epoch != self.epoch:
-            is_inner = (
-                of > 0 and self._before > 0
-            )  # it began anew before: this is the same place in a later epoch
+            is_inner = of > 0 and self._before > 0  # the same place in a later epoch, as it began anew before
             falls = step < self._step or (step == self._step and (is_inner or not self._repeats))
             restarts = falls and epoch > self.epoch
             length = self._step + (self._distance if step <= 0 else 0)

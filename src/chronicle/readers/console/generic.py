@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.metrics.arithmetic import first_showings
+from chronicle.metrics.arithmetic import equal, first_showings
 from chronicle.metrics.names import name_words, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Attempt, Role, Steps
@@ -136,8 +136,7 @@ def _leave_first_of_epoch(columns: dict[str, Column], names: Iterable[str]) -> N
         values, rows = (np.array(cells) for cells in columns[name])
         epochs = np.array(epoch_values)[np.maximum(np.searchsorted(in_rows, rows, side="right") - 1, 0)]
         ends = np.flatnonzero(np.append(epochs[1:] != epochs[:-1], True))
-        same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
-        changes = 1 + np.flatnonzero(~same)
+        changes = 1 + np.flatnonzero(~equal(values[1:], values[:-1]))
         of_epochs = np.searchsorted(ends, changes)
         often = len(ends) >= _FEWEST_EPOCHS and len(rows) >= _FEWEST_EPOCHS * len(ends)
         if often and 2 * len(changes) >= len(ends) and (np.diff(of_epochs) > 0).all():
@@ -186,8 +185,7 @@ def _leave_newest(columns: dict[str, Column], names: Iterable[str], steps: Steps
 
 def _is_new(steps: Steps, values: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which rows are not the one before again."""
-    same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
-    return np.append(True, (np.diff(steps) != 0) | ~same)
+    return np.append(True, (np.diff(steps) != 0) | ~equal(values[1:], values[:-1]))
 
 
 def _without_lag(steps: Steps, values: NDArray[np.float64]) -> Steps:

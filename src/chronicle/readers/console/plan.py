@@ -335,9 +335,7 @@ def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
     if len(epochs) >= _FEWEST_EPOCHS and not any(map(math.isnan, epochs)):  # a bar may count them itself
         still |= {bar for bar in bars if len(places[bar]) <= len(epochs) + 1}
     of_lines = {epoch for epoch in epochs if not math.isnan(epoch)}
-    if (
-        len(of_lines) >= _FEWEST_EPOCHS
-    ):  # drawn empty and full alone, it says no more than that an epoch is over
+    if len(of_lines) >= _FEWEST_EPOCHS:  # a bar drawn empty and full alone tells that an epoch is over
         still |= {bar for bar in bars - with_epoch if len(places[bar]) <= 2}
     return bars, still
 
@@ -397,5 +395,5 @@ def _loss_recurs(training: Sequence[Record], mentions_training: bool, is_counted
         losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in judged]
     may_count = (p for p in losses if role_of(p.name) is not Role.OBJECTIVE or is_whole_reward(p.name))
     values = gathered((pairs.of_anyone(pair.name), pair.value) for pair in may_count).values()
-    enough = (told for told in values if len(told) >= _FEWEST_LINES)
-    return any(is_counted or len({*told}) >= _FEWEST_STEPS for told in enough)
+    enough = (numbers for numbers in values if len(numbers) >= _FEWEST_LINES)
+    return any(is_counted or len({*numbers}) >= _FEWEST_STEPS for numbers in enough)
