@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.depth import examples
 from tests.docs.docs_text import DOCS, between
@@ -494,6 +494,8 @@ course = st.lists(
 @pytest.mark.slow
 @settings(max_examples=examples(120))
 @given(st.dictionaries(metric, course, min_size=1, max_size=4))
+@example({";;": [(0, 0.0)]})  # more semicolons than commas, which part nothing
+@example({"NULL": [(0, 0.0)]})  # a name of a cell in which nothing was measured
 @pytest.mark.parametrize(
     ("write", "name"),
     [(csv_log, "a.csv"), (json_log, "a.jsonl"), (trainer_log, "trainer_state.json")],

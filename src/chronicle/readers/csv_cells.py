@@ -290,14 +290,16 @@ def cells_of(lines: Iterable[str], delimiter: str) -> Iterable[list[str]]:
 
 
 def delimiter_of(header: str) -> str:
-    """The separator of a header: the most frequent of tab, semicolon and comma, or bars alone; of a row that
-    is a count and a number, `10: 0.5` or `epoch 10:0.5`, the colon; of numbers with nothing else between
-    them, the blank."""
+    """The separator of a header: of tab, semicolon and comma that which parts most names, or bars alone; of
+    a row that is a count and a number, `10: 0.5` or `epoch 10:0.5`, the colon; of numbers with nothing else
+    between them, the blank."""
     if _COUNTED.fullmatch(header):
         return ":"
     if _IN_BLANKS.fullmatch(header):
         return " "
-    return "|" if _BARS.fullmatch(header) else max("\t,;", key=header.count)
+    if _BARS.fullmatch(header):
+        return "|"
+    return max("\t,;", key=lambda mark: (sum(map(bool, header.split(mark))), header.count(mark)))
 
 
 def names_its_rows(start: Sequence[str]) -> bool:

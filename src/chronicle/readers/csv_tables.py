@@ -188,7 +188,7 @@ def _begin(head: Head) -> list[list[str]]:
     header = even[0].replace(*spelling) if delimiter == ":" else even[0].replace("\t,", "\t")
     rows = list(cells_of([header, *(line.replace(*spelling) for line in even[1:])], delimiter))
     complete = rows[: max(len(rows) - 1, 1)]  # the last one may be cut
-    if all(len(row) > 1 and is_blank(row[-1]) for row in complete):  # each line ends with a comma
+    if all(len(row) > 1 and not row[-1].strip() for row in complete):  # each line ends with a comma
         rows = [row[: len(complete[0]) - 1] for row in rows]
     return rows
 
