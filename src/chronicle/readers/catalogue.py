@@ -8,8 +8,9 @@ faster: attempts, the error, or None for a file that it does not know (they are 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Protocol, cast
@@ -140,20 +141,24 @@ def by_rank(head: Head) -> list[list[Reader]]:
     """The readers of which a file may be, in order: those of one FALLBACK together. Raises OSError."""
     if is_notebook(head):  # whose cells quote logs
         return [[_NOTEBOOK, *plugins()[0]]]
-    own = _of_kind(head.kind, format_of(head) if head.is_text else "")
-    ranks = grouped((*own, *plugins()[0]), lambda reader: int(getattr(reader, "FALLBACK", 0)))
-    return [ranks[number] for number in sorted(ranks)]
+    own, others = _of_kind(head.kind, format_of(head) if head.is_text else ""), plugins()[0]
+    return _ranked((*chain(*own), *others)) if others else own
 
 
 @lru_cache(maxsize=1024)
-def _of_kind(kind: Kind, format_name: str) -> list[Reader]:
-    """The readers of chronicle of which a file of this kind may be. A text is of one format at most, whose
-    name is given."""
+def _of_kind(kind: Kind, format_name: str) -> list[list[Reader]]:
+    """The readers of chronicle of which a file of this kind may be, by rank. A text is of one format at most,
+    whose name is given."""
 
     def may_be(reader: Any) -> bool:
         return format_name == reader.NAME if isinstance(reader, Format) else reader.may_be(kind)
 
-    return list(filter(may_be, READERS))
+    return _ranked(filter(may_be, READERS))
+
+
+def _ranked(readers: Iterable[Reader]) -> list[list[Reader]]:
+    ranks = grouped(readers, lambda reader: int(getattr(reader, "FALLBACK", 0)))
+    return [ranks[number] for number in sorted(ranks)]
 
 
 def guarded(reader: Reader) -> Reader:

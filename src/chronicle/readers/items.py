@@ -158,11 +158,14 @@ def predictions(columns: Columns) -> list[str]:
     """The columns of predictions and of the truth beside them, of which each row is that of an item; [] if
     one of them lacks, if no metric is beside them, or if a counter goes through the table: what is predicted
     then is that of a step."""
-    sides = [[n for n in columns if side.fullmatch(plain(n))] for side in (_PREDICTED, _TRUE)]
+    predicted = [name for name in columns if _PREDICTED.fullmatch(plain(name))]
+    truth = [name for name in columns if _TRUE.fullmatch(plain(name))] if predicted else []
+    if not truth:
+        return []
     is_measured = any(role_of(name) is not Role.OTHER for name in columns)
     counted = (c.values for n, c in columns.items() if is_counter(n) and not c.is_text)
     is_course = any((steps[1:] >= steps[:-1]).all() for steps in counted)
-    return [*sides[0], *sides[1]] if all(sides) and is_measured and not is_course else []
+    return [*predicted, *truth] if is_measured and not is_course else []
 
 
 def moments(columns: Columns) -> list[str]:
@@ -197,9 +200,10 @@ def crossed_settings(columns: Mapping[str, NDArray[Any]]) -> list[str]:
 def evaluated_episodes(path: Path, columns: Columns) -> list[str]:
     """The column that numbers the episodes of an evaluation, one after the other, in a file that is named
     after it; [] if something else is counted on, for then the agent is evaluated while it learns."""
+    if not any(word.startswith("eval") for word in plain(path.stem).split()):
+        return []
     counted = {n: c.values for n, c in columns.items() if is_counter(n) and not c.is_text}
     growing = [name for name, values in counted.items() if len(values) > 1 and (np.diff(values) > 0).all()]
     each = all((np.diff(counted[name]) == 1).all() for name in growing)
     of_episodes = [name for name in growing if names_one_of(name, aliases.LAUNCH_NAMES)]
-    is_evaluation = any(word.startswith("eval") for word in plain(path.stem).split())
-    return of_episodes if is_evaluation and each and of_episodes == growing else []
+    return of_episodes if each and of_episodes == growing else []

@@ -40,6 +40,7 @@ _NUMBER_OF = re.compile(r"(?:num|number)_of_")
 ITS_NUMBER = re.compile(r"(?<=[a-z])[ _](?:index|idx|number|id)$|(?<=step|date|tion|iter)_(?:counte?r?|num)$")
 _NUMBERS = ("index", "idx", "number", "id", "count", "counter", "num")  # with which these end
 _TOTAL_PREFIXES = ("max_", "total_", "num_")  # what it counts up to: `global_step/max_steps`
+_COUNTERS = {*IN_EPOCH_NAMES, *EPOCH_NAMES}  # of what may begin again
 _TRACKER_STEP = "_step"  # counts calls of the tracker: any step that the trainer counts is preferred
 
 Mask = NDArray[np.bool_]
@@ -102,9 +103,10 @@ def counted_by(name: str) -> str:
     return "" if rank is None else STEP_NAMES[rank % len(STEP_NAMES)][1]
 
 
+@lru_cache(maxsize=_CACHED_NAMES)
 def is_counter(name: str) -> bool:
     """Whether a name is that of a column that counts steps, or may be."""
-    return counts_steps(name) or names_one_of(name, IN_EPOCH_NAMES + EPOCH_NAMES)
+    return counts_steps(name) or names_one_of(name, _COUNTERS)
 
 
 @dataclass(frozen=True, eq=False)
