@@ -1,21 +1,26 @@
 """Very large numbers: attempts of a run, files that are no logs, columns of a table.
 
-    python -m benchmarks.many [--share 1.0] [--write]
+    python -m benchmarks.many [--share 1.0] [--against SRC] [--write]
 
 CPU time (the best of three) and memory of the whole command, including the start of Python. `--share` makes
-only this share of each. `--write` puts the table into docs/speed-measured.md.
+only this share of each. `--against` measures another version in turn with this one, whose `src` folder is
+named: seconds differ between machines, ratios hardly. The goals were set for a machine on which version
+b001e29 takes 24.7, 11.6 and 12.5 s, so that they are shares of what it takes, too. `--write` puts the table
+into docs/speed-measured.md.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+import chronicle
 from benchmarks.page import arguments, markdown, show
 
 TRIES = 3
@@ -65,31 +70,45 @@ def columns(folder: Path, number: int) -> None:
 
 
 READ = "import chronicle, sys; chronicle.read(sys.argv[1])"
-# What is made, how many, the words of the command before the folder, and the goal in seconds.
-CASES: dict[str, tuple[Callable[[Path, int], None], int, list[str], str]] = {
-    "attempts, `chronicle classify`": (attempts, 5_000, ["-m", "chronicle", "classify"], "≤ 8 s"),
-    "files that are no logs, `chronicle doctor`": (no_logs, 10_000, ["-m", "chronicle", "doctor"], "≤ 2 s"),
-    "columns of a CSV, `chronicle.read`": (columns, 100_000, ["-c", READ], "≤ 3 s"),
+# What is made, how many, the words of the command before the folder, the goal, and what b001e29 took [s].
+CASES: dict[str, tuple[Callable[[Path, int], None], int, list[str], float, float]] = {
+    "attempts, `chronicle classify`": (attempts, 5_000, ["-m", "chronicle", "classify"], 8, 24.7),
+    "files that are no logs, `chronicle doctor`": (no_logs, 10_000, ["-m", "chronicle", "doctor"], 2, 11.6),
+    "columns of a CSV, `chronicle.read`": (columns, 100_000, ["-c", READ], 3, 12.5),
 }
+HEAD = ["", "CPU time", "goal", "memory"]
+AGAINST = ["b001e29", "ratio", "goal"]
 
 
-def rows(share: float) -> Iterator[tuple[str, str, str, str]]:
-    """The cost of each case, and its goal."""
-    for name, (make, number, words, goal) in CASES.items():
+def rows(share: float, against: Path | None = None) -> Iterator[tuple[str, ...]]:
+    """The cost of each case and its goal, and both as shares of the other version's cost."""
+    own = Path(chronicle.__file__).parent.parent
+    for name, (make, number, words, goal_s, before_s) in CASES.items():
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary) / "run"
             folder.mkdir()
             make(folder, n := max(int(share * number), 2))
-            command = [sys.executable, "-c", COST, sys.executable, *words, str(folder)]
-            costs = [
-                subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(TRIES)
-            ]
-        cpu_s, peak_kib = min(tuple(map(float, cost.stdout.split())) for cost in costs)
-        yield f"{n:,} {name}", f"{cpu_s:.1f} s", goal, f"{peak_kib / 1024:.0f} MiB"
+            versions = [own, *([against] if against else [])]
+            costs = [[cost([*words, str(folder)], src) for src in versions] for _ in range(TRIES)]
+        (cpu_s, peak_kib), *other = map(min, zip(*costs, strict=True))
+        row = (f"{n:,} {name}", f"{cpu_s:.1f} s", f"≤ {goal_s:g} s", f"{peak_kib / 1024:.0f} MiB")
+        ratios = ((f"{s:.1f} s", f"{cpu_s / s:.2f}", f"≤ {goal_s / before_s:.2f}") for s, _ in other)
+        yield row + next(ratios, ())
+
+
+def cost(words: Sequence[str], src: Path) -> tuple[float, float]:
+    """CPU time [s] and peak memory [KiB] of a command of Python with the packages in ``src``."""
+    command = [sys.executable, "-c", COST, sys.executable, *words]
+    environment = {**os.environ, "PYTHONPATH": str(src)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    cpu_s, peak_kib = map(float, done.stdout.split())
+    return cpu_s, peak_kib
 
 
 if __name__ == "__main__":
     parser = arguments(__doc__)
     parser.add_argument("--share", type=float, default=1.0, help="share of the full numbers")
+    parser.add_argument("--against", type=Path, metavar="SRC", help="`src` of the version b001e29")
     given = parser.parse_args()
-    show("many", markdown(["", "CPU time", "goal", "memory"], rows(given.share)), given.write)
+    head = HEAD + AGAINST * (given.against is not None)
+    show("many", markdown(head, rows(given.share, given.against)), given.write)
