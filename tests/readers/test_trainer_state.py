@@ -10,6 +10,7 @@ import pytest
 
 from chronicle.errors import BadLog
 from chronicle.readers import read
+from chronicle.timeline import stitch
 
 LOGS: list[dict[str, Any]] = [{"step": 5 * i, "loss": 3.0 - i / 4, "epoch": i / 10} for i in range(1, 5)]
 END = {"step": 20, "train_loss": 2.5, "train_runtime": 60.5}
@@ -61,6 +62,32 @@ def test_of_states_that_repeat_each_other_the_furthest_is_read(tmp_path: Path) -
     (attempt,) = read(tmp_path)
     assert attempt.name == "checkpoint-20/trainer_state.json"
     assert attempt.series["loss"].steps.tolist() == [5, 10, 15, 20]
+
+
+def test_the_state_of_a_branch_that_was_left_is_read_too(tmp_path: Path) -> None:
+    later = [*LOGS[:2], *({"step": 5 * i, "loss": 2.875 - i / 4} for i in range(3, 6))]
+    for n, history in ((2, LOGS), (4, LOGS), (5, later)):
+        state(tmp_path / f"checkpoint-{5 * n}" / "trainer_state.json", history[:n], global_step=5 * n)
+    left, kept = read(tmp_path)
+    assert (left.name, kept.name) == ("checkpoint-20/trainer_state.json", "checkpoint-25/trainer_state.json")
+    assert left.series["loss"].steps.tolist() == [5, 10, 15, 20]
+    assert kept.series["loss"].steps.tolist() == [15, 20, 25]
+    assert kept.series["loss"].values.tolist() == [2.125, 1.875, 1.625]
+    (join,) = stitch([left, kept]).joins
+    assert (join.kind.value, join.from_step, join.to_step) == ("rollback", 20, 15)
+
+
+def test_two_trainings_that_ended_in_the_same_folder_are_both_live(tmp_path: Path) -> None:
+    short = [{"step": 5 * i, "loss": 4.0 - i / 2} for i in range(1, 4)]
+    for history in (short, LOGS):
+        last = 5 * len(history)
+        state(
+            tmp_path / f"checkpoint-{last}" / "trainer_state.json", history, global_step=last, max_steps=last
+        )
+    attempts = read(tmp_path)
+    assert [attempt.series["loss"].steps.tolist() for attempt in attempts] == [[5, 10, 15], [5, 10, 15, 20]]
+    assert [attempt.facts["ended"] for attempt in attempts] == ["finished", "finished"]
+    assert stitch(attempts).series["loss"].live.all()
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,23 @@ def test_a_coarse_schedule_that_bends_has_not_changed():
     assert (round(was, 5), now, step) == (0.00974, 2.78e-2, 6)
 
 
+@pytest.mark.parametrize(
+    ("steps", "again", "kind"),
+    [
+        ([49, 99, 149, 199], range(149, 700, 50), "rollback"),  # from a checkpoint of step 100
+        ([99, 199, 299], range(199, 800, 100), "rollback"),
+        ([99, 199, 299], range(99, 800, 100), "relaunch"),
+        ([99, 199, 299], range(124, 800, 25), "relaunch"),  # it logs more often
+        ([0, 100, 200], range(100, 800, 100), "relaunch"),  # without what was measured before the first step
+    ],
+)
+def test_a_short_launch_at_regular_steps_tells_where_the_next_one_begins(steps, again, kind):
+    timeline = stitch([log("a", steps, 0, 0), log("b", again, 1, HOUR)])
+    assert [(join.kind.value, join.to_step) for join in timeline.joins] == [(kind, again[0])]
+    discarded = {"rollback": again[0], "relaunch": steps[0]}[kind]
+    assert timeline.joins[0].discarded_steps == steps[-1] - discarded
+
+
 @pytest.mark.parametrize("metric", ["consumed_samples", "consumed_tokens"])
 @pytest.mark.parametrize(("first", "cursors"), [(512_000, []), (0, [0]), (600_000, [600_000])])
 def test_the_data_cursor_goes_on_or_a_change_says_where_it_is(metric, first, cursors):

@@ -38,7 +38,7 @@ def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -
     ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read."""
     attempts, asides = _asides(_side_by_side(_with_parts_named(_courses(attempts))))
     attempts = _with_facts(attempts, [*side_facts, *asides])
-    attempts = [_on_one_counter(log) for log in _join_writers(_latest_states(_with_episodes(attempts)))]
+    attempts = [_on_one_counter(log) for log in _join_writers(_branches_of_states(_with_episodes(attempts)))]
     attempts = sorted(attempts, key=lambda log: natural(log.name))
     moments = {id(log): started(log) for log in attempts}
     if all(map(math.isfinite, moments.values())):
@@ -270,16 +270,51 @@ def _process(attempt: Attempt) -> str:
     return stamp[2] or "" if stamp else ""
 
 
-def _latest_states(attempts: Iterable[Attempt]) -> list[Attempt]:
-    """Of the states in checkpoint folders and the one beside them, which repeat each other, the furthest."""
+def _branches_of_states(attempts: Iterable[Attempt]) -> list[Attempt]:
+    """The attempts. Of the states in checkpoint folders and the one beside them, most are the beginning of a
+    later one and are left out. A state with other values is of a branch that the training left, or of another
+    training with the same folder: it is kept, and a later one without the rows that both have."""
 
-    def reached(attempt: Attempt) -> float:
+    def reached(attempt: Attempt) -> tuple[float, int]:
         step = attempt.facts.get("global_step")
-        return step if isinstance(step, int | float) else 0.0
+        return step if isinstance(step, int | float) else 0.0, sum(map(len, attempt.series.values()))
 
     in_checkpoint = re.compile(r"(^|/)checkpoint-\d+/(?=trainer_state\.json$)")
-    states = grouped(attempts, lambda attempt: in_checkpoint.sub(r"\1", attempt.name))
-    return [max(reversed(same), key=reached) for same in states.values()]
+    kept = list[Attempt]()
+    for same in grouped(attempts, lambda attempt: in_checkpoint.sub(r"\1", attempt.name)).values():
+        branches = list[Attempt]()
+        for state in sorted(same, key=reached)[::-1]:
+            if not any(_is_repeated(state, other) for other in branches):
+                branches.insert(0, state)
+        kept += [_since_fork(state, branches[:k]) for k, state in enumerate(branches)]
+    return kept
+
+
+def _equal_rows(own: Series, other: Series | None) -> int:
+    """How many rows at the beginning of a series stand in another one, too."""
+    n = min(len(own), len(other)) if other else 0
+    if other is None or not n:
+        return 0
+    same_values = np.isclose(own.values[:n], other.values[:n], rtol=0.0, atol=0.0, equal_nan=True)
+    same = (own.steps[:n] == other.steps[:n]) & same_values
+    return n if same.all() else int(np.argmin(same))
+
+
+def _is_repeated(state: Attempt, other: Attempt) -> bool:
+    return all(_equal_rows(s, other.series.get(name)) == len(s) for name, s in state.series.items())
+
+
+def _since_fork(state: Attempt, earlier: Sequence[Attempt]) -> Attempt:
+    """The state without the rows at its beginning that the most similar of the earlier states has, too."""
+    series, latest_fork = state.series, -math.inf
+    for other in earlier:
+        equal = {name: _equal_rows(s, other.series.get(name)) for name, s in state.series.items()}
+        fork = min(s.steps[equal[name]] for name, s in state.series.items() if equal[name] < len(s))
+        if fork > latest_fork:
+            latest_fork = fork
+            shared = {n: np.count_nonzero(s.steps[: equal[n]] < fork) for n, s in state.series.items()}
+            series = {name: s.pick(slice(shared[name], None)) for name, s in state.series.items()}
+    return replace(state, series={name: s for name, s in series.items() if len(s)})
 
 
 class _Written(NamedTuple):

@@ -385,6 +385,8 @@ def read_state(path: Path) -> list[Attempt]:
         elif row:
             facts.pop("ended", None)  # a training that went on after its end
             rows.append(row)
+    if scalars.get("global_step", 0) == config.get("max_steps", -1):
+        facts["ended"] = "finished"
     if not rows:
         raise BadLog(str(path), "has an empty log_history. Remedy: check logging_steps of the Trainer")
     norms = [row.get("grad_norm") for row in rows if row.get("loss") == 0.0]

@@ -325,8 +325,13 @@ class Pair:
 
     @property
     def begins_at_root(self) -> bool:
-        """Whether the later attempt begins where the log of the training began, whatever that step is."""
-        return self.after.first - self.root.first <= self.start_steps
+        """Whether the later attempt begins where the log of the training began, whatever that step is. At one
+        regular interval it would begin at the same step, unless that is 0: what is measured before the first
+        step is often left out."""
+        late = self.after.first - self.root.first
+        every = [_logging_interval(course.clock) for course in (self.root, self.after)]
+        regular = every[0] == every[1] and late % (every[0] or math.inf) == 0
+        return late <= (0 if regular and self.root.first else self.start_steps)
 
     def same_fact(self, name: str) -> bool | None:
         """Whether both logs state the same value of a fact; None where one of them does not state it."""
@@ -339,6 +344,12 @@ class Pair:
         if old is None or new is None:
             return None
         return old[0] == new[0] if host_only else old == new
+
+
+def _logging_interval(clock: Series) -> int | None:
+    """How many steps lie between all of the first few samples; None if there are too few, or they differ."""
+    between = np.diff(clock.steps[: START_SAMPLES + 1])
+    return int(between[0]) if len(between) > 1 and (between == between[0]).all() and between[0] else None
 
 
 def levels_at_seam(a: Series, b: Series) -> tuple[float, float, int] | None:
