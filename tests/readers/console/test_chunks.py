@@ -57,6 +57,37 @@ def test_lines_are_those_of_the_whole_file_for_every_size_of_a_chunk(seed, tmp_p
         assert unfinished == wanted[1]
 
 
+BAR = [
+    "Epoch 3/9 ━━━━━━ 20/20 0:00:01 18.45it/s train_loss: 0.512    ",
+    "                                         val_loss:            ",
+    "                                         0.611                ",
+]
+MESSAGE = [
+    "[12:30:01] INFO     Epoch 3/9 | train_loss 0.512 | val_loss fit.py:42",
+    "                    0.611 | lr 1.0e-03                               ",
+]
+UNFOLDED = [
+    ("bar", BAR, "Epoch 3/9 ━━━━━━ 20/20 0:00:01 18.45it/s train_loss: 0.512     val_loss: 0.611"),
+    ("message", MESSAGE, "[12:30:01] INFO     Epoch 3/9 | train_loss 0.512 | val_loss 0.611 | lr 1.0e-03"),
+    ("colours", [f"\x1b[2m{line}\x1b[0m" for line in BAR[:1]] + BAR[1:], BAR[0] + " val_loss: 0.611"),
+    ("another column", [BAR[0], " " * 39 + "val_loss: 0.611"], None),
+    ("not of rich", ["Epoch 3/9 20/20 0:00:01 18.45it/s        train_loss: 0.512", BAR[1], BAR[2]], None),
+    ("a next message", ["[11/30/26 04:51:28] INFO     a", "                    INFO     b"], None),
+]
+
+
+@pytest.mark.parametrize(("lines", "whole"), [row[1:] for row in UNFOLDED], ids=[row[0] for row in UNFOLDED])
+def test_what_rich_folds_in_a_narrow_console_is_a_line_again(lines, whole, tmp_path):
+    log = tmp_path / "log.txt"
+    for end in ("\n", "\r\n"):
+        log.write_bytes("".join(line + end for line in ["begin", *lines, "end"]).encode())
+        wanted = [whole] if whole else [line.rstrip() for line in lines]
+        for size in (16, 100, 1 << 21):
+            given = [(n, line.decode().rstrip()) for n, line in lines_of(log, size)[0]]
+            assert [line for _, line in given if line] == ["begin", *wanted, "end"], size
+            assert given[-1] == (len(lines) + 2, "end")
+
+
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_utf_16_is_known_by_its_mark(encoding, tmp_path):
     log = tmp_path / "log.txt"

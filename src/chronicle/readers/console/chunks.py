@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import accumulate, chain
+from itertools import accumulate, chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,6 +57,17 @@ _OF_TERMINALS = tuple((byte, words, re.compile(pattern), new) for byte, words, p
     (b"=", [b" [="], rb"(?<=\d)(?=(\d+)/\1 \[=)", b"\r"),  # of Keras, whose way back to the line is lost
 ))
 # fmt: on
+# How rich begins a line that it may fold: with a bar, or with a clock, a level and blanks up to a column.
+_LEVEL_NAMES = rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)"
+_OF_RICH = re.compile(rb"(?m)^[^\r\n]*\xe2\x94\x81|^(?:\[[^]\r\n]{5,24}\]| {10,}) %b +\S" % _LEVEL_NAMES)
+_FOLD, _SOURCE = (
+    b"\n" + 16 * b" ",
+    re.compile(rb" +[\w.<>-]+:\d+ *$"),
+)  # the source stands at the end of a line
+_MAY_BE_FOLDED = re.compile(  # such a line at the end of a chunk, whose next one may go on with it
+    rb"(?<![^\r\n])[^\r\n]*(?:\xe2\x94\x81|%b)[^\r\n]*(?:\r?\n[ \x1b][^\r\n]*)*[\r\n]+\Z" % _LEVEL_NAMES
+)
+_END_OF_CHUNK_BYTES = 1 << 12  # in which such a line lies
 _FIRST_WORD = re.compile(rb"[A-Za-z]\w*\W{1,3}(?=\d)")  # with which each record begins, before what it counts
 
 
@@ -111,8 +122,11 @@ def chunks_from(source: Source, first: int, size: int) -> Iterator[Chunk]:
 
 
 def _end_of_lines(data: bytes) -> int:
-    """Where the last whole line ends; a ``\\r`` at the very end may be the first half of ``\\r\\n``."""
-    return max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1
+    """Where the last whole line ends; a ``\\r`` at the very end may be the first half of ``\\r\\n``. A line
+    with which the next one may go on is left for the next chunk."""
+    end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, len(data) - 1)) + 1
+    folded = _MAY_BE_FOLDED.search(data, max(0, end - _END_OF_CHUNK_BYTES), end)
+    return folded.start() if folded else end
 
 
 def _utf8_blocks(source: Source, size: int) -> Iterator[bytes]:
@@ -141,7 +155,23 @@ def plain(data: bytes) -> bytes:
             data = pattern.sub(new, data)
     if len(data) > _LONG_LINE_BYTES and not _LINE_END.search(data) and (word := _FIRST_WORD.match(data)):
         data = re.sub(rb"(?<=\W|\d)" + re.escape(word[0]) + rb"(?=\d)", rb"\r\g<0>", data)
-    return data.replace(b"\r\n", b"\n") if b"\r" in data else data
+    data = data.replace(b"\r\n", b"\n") if b"\r" in data else data
+    return _unfolded(data) if _FOLD in data and _OF_RICH.search(data) else data
+
+
+def _unfolded(data: bytes) -> bytes:
+    """The text with each cell of rich that a narrow console folded on the last of its lines, and the others
+    empty. All but the first begin at a column at which a word of the first one begins."""
+    lines, ends, first = _LINE_END.split(data), _LINE_END.findall(data), ""
+    for k, line in enumerate(lines):
+        column = len(line) - len(line.lstrip(b" "))
+        if _OF_RICH.match(line):
+            first = line.decode("utf-8", "replace")
+        elif not (first and column >= len(_FOLD) - 1 and ends[k - 1] == b"\n" and line.strip()):
+            first = ""
+        elif first[column - 1 : column] == " " and first[column : column + 1].strip():
+            lines[k], lines[k - 1] = _SOURCE.sub(b"", lines[k - 1]) + b" " + line.strip(), b""
+    return b"".join(map(b"".join, zip_longest(lines, ends, fillvalue=b"")))
 
 
 def is_torn(line: bytes) -> bool:
