@@ -55,6 +55,12 @@ def test_the_arguments_told_again_begin_another_launch(clock: str, tmp_path: Pat
     assert joins == [("rollback", 30), ("resume", 60)]
 
 
+def test_arguments_of_which_few_are_numbers_begin_another_launch_as_well(tmp_path: Path) -> None:
+    arguments = "2025-01-02 10:00:00,500 INFO: Namespace(config='a.yaml', distributed=False, local_rank=0)\n"
+    attempts = read(log(tmp_path, arguments + lines(0, 40) + arguments + lines(40, 90)))
+    assert steps(attempts, "loss") == {"train.log#1": (40, 0, 39), "train.log#2": (50, 40, 89)}
+
+
 def test_the_settings_told_again_begin_another_launch_where_nothing_counts(tmp_path: Path) -> None:
     text = ""
     for size in (9, 49):
@@ -138,6 +144,9 @@ RESUMED = (
     "2025-01-02 10:00:00,500 - INFO - => Resumed training from latest checkpoint\n",
     ARGUMENTS + "resuming from epoch 3\n",
     "resuming from epoch 3\n" + ARGUMENTS,
+    "2025-01-02 10:00:00,500 - mmdet - INFO - load checkpoint from w/epoch_3.pth\n"
+    "2025-01-02 10:00:01,500 - mmdet - INFO - resumed epoch 3, iter 40\n",
+    "resumed epoch: 3, iter: 40\n",
 )
 
 

@@ -348,10 +348,12 @@ class LogReader:
         words = _VALUE.sub("", text) if are_arguments else ""
         given = settings(text, anywhere=bool(words)) if words or at_start else {}
         words = words and (" ".join([*given][:_FIRST_NAMES]) or words)
-        is_lone = len(record.shape) == 1 and not self.plan.by_row  # a seed, say, which each epoch may have
+        is_lone = len(record.shape) == 1 and not (self.plan.by_row or record.form.words.are_settings)
         if step is None:
             self._arguments = self._arguments or words
-        elif words and words == self._arguments and (may_begin or is_lone):
+        elif (
+            words and words == self._arguments and (may_begin or is_lone)
+        ):  # a seed, which each epoch may have
             self._begun, self._given = self._begun or REPEATED, config_facts(given or values)
             return True
         elif words and words == self._arguments:

@@ -56,8 +56,13 @@ _CHECKPOINT = re.compile(
     r"(?=.{0,80}(?:\b|_)(?:checkpoint|ckpt|snapshot|model|weights|state|step|epoch|iter))",
     re.IGNORECASE,
 )
-# `=> Resuming training from step 500`. What resumes without a place was only paused, as for an evaluation.
-_RESUMED = re.compile(r"[^\w\n]{0,8}resum(?:ed|ing)\b(?: \w+){0,3}? (?:from|at)\b(?! \d\d?:)", re.IGNORECASE)
+# `=> Resuming training from step 500`; `resumed epoch 12, iter 3600` of OpenMMLab. What resumes without a
+# place was only paused, as for an evaluation.
+_RESUMED = re.compile(
+    r"[^\w\n]{0,8}(?:resum(?:ed|ing)\b(?: \w+){0,3}? (?:from|at)\b(?! \d\d?:)"
+    r"|resumed (?:epoch|iter|step)\b:? \d)",
+    re.IGNORECASE,
+)
 # `= Training Loss (Fri Jun  7 09:31:50 2019) =`: the date among its words is when the training began.
 _LAUNCH = re.compile(
     r"[^\w\n]{0,40}(?:(?:start\w*|begin\w*|new|of|the) ){0,3}"
