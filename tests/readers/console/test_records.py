@@ -756,6 +756,25 @@ def test_a_configuration_is_a_fact(tmp_path):
     assert read_text(tmp_path, text).facts["config/lr"] == 0.5
 
 
+FEWEST = {
+    "step {i} loss {loss}\n": 3,
+    "epoch {e} batch {b}/2 | step {i} | nll_loss {loss}\n": 3,
+    "{i}/10 loss {loss}\n": 4,
+    "training: episode {i}, episode reward {loss}\n": 3,
+    "training: episode {i}, speed reward {loss}\n": 8,  # perhaps a part of one
+    "training: epoch {e} step {i} tau: {loss}\n": 4,
+    "step {i} objective: {loss}\n": 11,  # as solvers print it
+}
+
+
+@pytest.mark.parametrize("line", FEWEST)
+def test_few_records_are_a_log_where_they_tell_a_loss_or_a_step_and_its_epoch(line, tmp_path):
+    for n in range(2, 11):
+        (tmp_path / f"{n}.txt").write_text("".join(repeated(line).splitlines(keepends=True)[:n]))
+    read_ones = [n for n in range(2, 11) if generic.identify(Head.of(tmp_path / f"{n}.txt"))]
+    assert read_ones == [*range(FEWEST[line], 11)]
+
+
 NO_LOGS = {
     "notes.txt": "".join(
         f"Training {i} --> lr = 0.0001, weight decay = 0.01, batch size = {i}\n" for i in range(9)

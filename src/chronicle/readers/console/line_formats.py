@@ -284,7 +284,7 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
             if match := _DS_EXIT.search(line.text):
                 log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
             generic.read_line(log, line)
-    has_loss = any(role_of(name) in LOSSES for name in log.rows.columns)
+    has_loss = any(role_of(name) in LOSSES or name.endswith("loss") for name in log.rows.columns)
     if not has_loss and plan_of(Head.of(path)).is_log:  # the script prints it in lines of its own
         return generic.read(path)
     return [log.attempt()]

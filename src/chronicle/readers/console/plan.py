@@ -46,8 +46,8 @@ from chronicle.readers.text import Head
 MOST_LINES = 6000  # that are read from either end
 _FEW_LINES = 2000  # that are read first, and show enough of most logs
 _FEWEST_LINES = 8  # of one shape
-_FEWEST_NAMED = 4  # lines of one shape, if each tells its step, or an epoch, with its loss
-_FEWEST_EPOCHS = 3  # the same, of epochs
+_FEWEST_NAMED = 4  # the same, if each tells a loss, or its step and its epoch
+_FEWEST_EPOCHS = 3  # the same, if each tells a loss, and a counter that has a name is beside it; of epochs
 _SHAPES_OF_AN_EPOCH = 2  # at most, of a training that has only begun: its own line, and that of an evaluation
 _FEWEST_POINTS = 3  # of a counter
 _FEWEST_STEPS = 4  # different ones, by which it is known what counts
@@ -363,15 +363,17 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
             continue
         losses = (n for n in record.shape if "loss" in n.lower() or role_of(n) in LOSSES or is_bound(n))
         has_loss = any(pairs.last_word(name) not in _OF_SOLVERS for name in losses)
+        is_named = bool(record.counters) and record.counters[0][1].name != PROGRESS
+        by_epoch = is_named and record.epoch is not None
         if record.is_training and (mentions_training or has_loss or record.epoch):
             alike: tuple[object, ...] = (*map(pairs.of_anyone, record.shape), record.evaluation)
-            is_named = record.counters and record.counters[0][1].name != PROGRESS
-            n_enough = _FEWEST_NAMED if is_named and has_loss else _FEWEST_LINES
-            epoch_counts = not record.counters or course.axis == "epoch"  # a step may stand still
-            n_enough = _FEWEST_EPOCHS if in_epoch and epoch_counts and has_loss else n_enough
+            rewards = (n for n in record.shape if role_of(n) is Role.OBJECTIVE and is_whole_reward(n))
+            goes_on = has_loss or (mentions_training and any(rewards))
+            n_enough = _FEWEST_NAMED if goes_on or by_epoch else _FEWEST_LINES
+            n_enough = _FEWEST_EPOCHS if goes_on and (is_named or in_epoch) else n_enough
             has_begun |= has_loss and record.epoch is not None and record.epoch.of > 0
         elif mentions_training and record.counters and any(value % 1 != 0 for value in record.values):
-            alike, n_enough = (record.shape,), _FEWEST_LINES
+            alike, n_enough = (record.shape,), _FEWEST_NAMED if by_epoch else _FEWEST_LINES
         else:
             continue
         steps_of.setdefault(alike, []).append(step)
