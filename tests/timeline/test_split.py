@@ -137,6 +137,13 @@ def test_seconds_that_begin_anew_at_unequal_distances_are_those_of_a_process(beg
     assert joins(timeline) == (resumes if resumed else NONE)
 
 
+def test_the_seconds_of_a_step_that_mostly_stand_still_are_no_clock_of_a_process() -> None:
+    """They fall now and then to what the first step took, as told with two digits."""
+    steps = np.arange(54, 64)
+    seconds = [1.26, 1.27, 1.27, 1.27, 1.26, 1.27, 1.28, 1.28, 1.28, 1.28]
+    assert joins(stitch(log("f", steps, start=None, time=series("time", steps, seconds)))) == NONE
+
+
 def test_seconds_that_begin_anew_in_a_table_of_epochs_are_a_resume(tmp_path):
     """As Ultralytics appends to results.csv: `time` counts the seconds since the launch."""
     rows = [f"{k},{20.5 * (k if k <= 30 else k - 30)},{3 / k + 0.01 * (k % 3)}" for k in range(1, 51)]

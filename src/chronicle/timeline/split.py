@@ -256,7 +256,8 @@ def _clock_restarts(attempt: Attempt, ticks: Series, elapsed: Floats, cuts: Sequ
     """Rows of the clock at which the elapsed seconds of a process, and not those of an epoch, start again."""
     if not len(down := np.flatnonzero(elapsed[1:] < elapsed[:-1]) + 1):
         return []
-    begin = elapsed[0] + _SHORT_SAMPLES * median(np.abs(np.diff(elapsed)))
+    moves = np.abs(np.diff(elapsed))
+    begin = elapsed[0] + _SHORT_SAMPLES * median(moves[moves > 0])  # the time of a step often stands still
     restarts = (elapsed[down] <= begin) & (elapsed[down - 1] > begin)
     back = np.setdiff1d(down, cuts)
     of_epochs = _with_epochs(attempt, ticks, down, cuts)
