@@ -186,6 +186,9 @@ PREFIXES = {
     "2025-01-02 03:00:10 | INFO     | yolox.core.trainer:261 - epoch: 1/300, loss: 3": Prefix(
         "epoch: 1/300, loss: 3", "", 1735786810.0
     ),
+    "> 2025-01-02 03:00:10,500 INFO Epoch[1]": Prefix("Epoch[1]", "", 1735786810.5),
+    "> > step 5 loss: 3": Prefix("step 5 loss: 3"),
+    "34:     learn: 0.5": Prefix("34:     learn: 0.5"),
     "[I 2025-01-02 03:00:10,500] Trial 5 finished": Prefix("Trial 5 finished", "", 1735786810.5),
 }
 NONE = ["step 1 | loss: 3", "loss: 3.2", "Epoch: [0][10/50] loss 1", "train.loss: 3", "12: ", "[0.5, 0.7]"]

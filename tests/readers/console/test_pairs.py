@@ -20,6 +20,25 @@ from chronicle.readers.text import Head
 
 LINES = {
     "[3] Training loop begins": {},
+    "Speed: 71.5 samples/sec 1970.25 tokens/sec 1.25 updates/sec\tperplexity=29.5": {
+        "samples/sec": 71.5, "tokens/sec": 1970.25, "updates/sec": 1.25, "perplexity": 29.5,
+    },
+    "iter 75 1.75 iters/s loss 14.5 acc 0.5": {"iter": 75, "loss": 14.5, "acc": 0.5},
+    "loss 14.5 iters/s 1.75": {"loss": 14.5, "iters/s": 1.75},
+    "step#: 200  average loss: 1.5  steps without apparent progress: 40": {
+        "step": 200, "average loss": 1.5, "steps without apparent progress": 40,
+    },
+    "('cost: ', 0.5)": {"cost": 0.5},
+    "('epoch', 3, 'valid loss =', 0.5)": {"epoch": 3, "valid loss": 0.5},
+    "At iteration 209/400/403, Mean rms=5.25%": {"At iteration": 400, "Mean rms": 5.25},
+    "Epoch[2 of 9]-Minibatch[ 271- 280, 12.50%]: error = 1.50 * 1000; time = 0.25s": {
+        "Epoch": 2, "Minibatch": 280, "error": 1.5, "time": 0.25,
+    },
+    "Accuracy-Flip: 0.50750+-0.00704": {"Accuracy-Flip": 0.5075},
+    "acc 0.5±0.125": {"acc": 0.5},
+    "100:    learn: 0.5        test: 0.75    best: 0.25 (99)   total: 1.5s    remaining: 6.48s": {
+        "iteration": 100, "learn": 0.5, "test": 0.75, "total time": 1.5,
+    },
     'Request: HEAD https://host/tokenizer_config.json "HTTP/1.1 307 Temporary Redirect"': {},
     "Epoch 19 [0.3s + 0.2s]: train==[0.02=0.01 + 0.01], recall=[0.03, 0.04]": {
         "Epoch": 19, "train loss": 0.02, "recall": 0.03,
@@ -196,7 +215,7 @@ LINES = {
     "v_num: 0.000 train_loss: 2.5": {"train_loss": 2.5},
     "Step... (10 | Loss: 2.5, Learning Rate: 0.1)": {"Step": 10, "Loss": 2.5, "Learning Rate": 0.1},
     "7:\tlearn: 0.5\ttest: 0.75\tbest: 0.75 (7)\ttotal: 9ms\tremaining: 6.48s": {
-        "iteration": 7, "learn": 0.5, "test": 0.75, "total time": 9,
+        "iteration": 7, "learn": 0.5, "test": 0.75, "total time": 0.009,
     },
     "step 3 loss 2.5 min 2.1 max 3": {"step": 3, "loss": 2.5, "max": 3},
     "Score at iteration 100 is 1.4": {"iteration": 100, "score (loss)": 1.4},

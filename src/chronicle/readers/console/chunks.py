@@ -304,7 +304,7 @@ PREFIXES = (
     r"\[?(?:[A-Z][a-z]{2},? )?(?:\d{1,2} [A-Z][a-z]{2} \d{4},? \d\d:\d\d:\d\d"  # RecBole; C's asctime
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\]?(?: ?[-|:])?(?=\s)",
     r"\[((?:default|rank ?)\d+)\]:?",  # torchrun
-    r"(\d{1,6}): (?! *[\d.]+, )",  # srun --label
+    r"(\d{1,6}): (?! *(?:[\d.]+, |learn: ))",  # srun --label
     r"\[([A-Za-z][\w.-]*)\](?= \d{4}-)",  # ESPnet's host
     r"\[?([A-Za-z][\w.-]*:(?:rank)?\d+)\]?:(?=[\s\[])",  # host and rank
     r"\((\w+(?:\([^()]*\))? pid=\d+(?:, ip=[\d.]+)?)\)",  # Ray
@@ -319,6 +319,7 @@ PREFIXES = (
     rf"(?:root|__main__|titan|\w+(?:\.\w+)+) [-|] |\w[\w.]*(?:\s+| [-|] )(?={_LEVEL}\b)",  # name of a logger
     rf"\[(?:titan|root|deepspeed|deepscale|[\w.]+(?=\]\[{_LEVEL}\]))\]",  # Hydra's stands before the level
     r"([A-Za-z][\w.-]*):(?= \[(?:\d{4}-|[A-Z]{4}|default|rank))",  # pdsh
+    r"(?:> )+(?=\S)",  # of a log that is quoted, as in mails
 )
 _PREFIX = re.compile(rf"[\s|-]*(?:{'|'.join(PREFIXES)})\s*", re.ASCII)
 _MOST_PREFIXES = 8

@@ -158,8 +158,10 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
     # NGCF and what was made of it: the loss, and the terms that it is the sum of
     ("==[", rf"\b(train|valid|test)==\[({_FLOAT})=[^\]]*\]", r"\1 loss = \2"),
-    ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn = "),  # CatBoost, as the next one
-    ("\tbest: ", r"\tbest: \S+ \(\d+\)", ""),
+    # CatBoost, as the next one: with blanks for its tabs where it was copied from a terminal
+    ("learn: ", r"^(\d{1,9}):\s{1,8}learn: ", r"iteration \1 learn = "),
+    ("best: ", r"(?<=\d)\s{1,8}best: \S+ \(\d+\)", ""),
+    ("ms", r"\btotal: ([\d.]{1,9})ms(?=\s{1,8}remaining: )", r"total: \1e-3s"),  # seconds in later lines
     # pycocotools, of which the first line of twelve is the one that is compared
     ("maxDets=100 ] = ", r"\bAverage Precision\s+\(AP\) @\[ IoU=0\.50:0\.95 \| area=\s+all \| .*\] = ",
      "val/mAP = "),
@@ -175,6 +177,11 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # "Average loss for last 200 batches is 20.6": of which rows a mean is
     ("ast ", r"(?i)\s?\(?\b(?:(?:for|over|of|in|from) )?(?:the )?[lp]ast \d{1,6}"
      r" (?:batch|step|iteration|episode|game|epoch|update|sample|run|trial)(?:e?s)?\b\)?", ""),
+    # "('cost: ', 0.5)", as Python 2 prints names and numbers in brackets
+    ("('", rf"^\((?:'[\w .:=-]{{1,40}}', {_FLOAT}(?:, )?){{1,9}}\)$",
+     lambda match: re.sub(r"'([^']*?)[ :=]*', ", r"\1: ", match[0][1:-1])),
+    # Tesseract: how many iterations taught it something, how many it made, and of how many samples
+    ("/", r"\b(iteration) \d{1,12}/(\d{1,12})/\d{1,12}\b", r"\1 \2"),
     ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),  # DL4J
     # "Loss at step 100: 1.62", "Loss at epoch 1 and iteration 5 is 1", "Cost after 100 iterations: 0.64"
     ("e", r"^(?:The )?([A-Za-z][\w@ /.()-]{0,60}) (?:at|after|of|in|for) (?:(?:(?:global|time|train(?:ing)?)"
@@ -214,9 +221,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # "Loss: policy=1.5, value=0.5, total=2.0": losses, but for names that are known as something else
     ("oss", r"(?i)^[^\w\n]{0,8}loss(?:es)?: {1,4}([a-z]\w{0,20}=[-\d.].*)", lambda match: _OF_LOSSES.sub(
         lambda name: name[0] if is_known(name[0]) else f"{name[0]} loss", match[1])),
-    # "Epoch12: loss 0.5", "[Step#100] loss 0.5", "Ep3/9 Iter20: loss 0.5"
-    ("", rf"(?i)^([^\w\n]{{0,8}}(?:\w+ )??)(ep(?:och)?|step|iter(?:ation)?|episode)[_#-]?{_COUNT}"
-     rf"(?:([\s,|]{{1,3}})(step|iter(?:ation)?|batch)[_#-]?{_COUNT})?", r"\1\2 \3\4\5 \6"),
+    # "Epoch12: loss 0.5", "[Step#100] loss 0.5", "Ep3/9 Iter20: loss 0.5", "step#: 100  loss: 0.5"
+    ("", r"(?i)^([^\w\n]{0,8}(?:\w+ )??)(ep(?:och)?|step|iter(?:ation)?|episode)(?:[_#-]|#: {1,8})?"
+     rf"{_COUNT}(?:([\s,|]{{1,3}})(step|iter(?:ation)?|batch)[_#-]?{_COUNT})?", r"\1\2 \3\4\5 \6"),
     ("E", r"^E\s{0,3}(\d{1,9}/\d{1,9})(?=\s{0,2}[|:,-])", r"epoch \1"),  # "E  1/500 | Loss:4.23"
     # "loss 0.82/0.81": of the training and held out
     ("/", r"(?i)(?<!val )(?<!test )\b(loss|acc(?:uracy)?)([:= ]{1,3})(\d+\.\d+)\s?/\s?(\d+\.\d+)(?![\d/.])",
@@ -234,7 +241,8 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("fit progress: (", rf"\bfit progress: \((\d+), ({_FLOAT}), \{{", r"round \1 loss = \2, {"),
     ("round ", rf"^\s{{0,8}}round (\d{{1,9}}): ({_FLOAT})$", rf"round \1, {IMPROVED}loss = \2"),
     ("[(0, ", r": \[\(0, '(?=[-+]?[\d.]{1,20}'\))", ": "),  # Sample Factory: the reward of its first policy
-    ("Batch [", r"\bBatch \[\d{1,12}-(?=\d{1,12}\])", "Batch ["),  # MXNet
+    # MXNet and CNTK: the first and the last batch that a line is a mean of
+    ("atch", r"\b((?:Mini)?[Bb]atch) ?\[ {0,8}\d{1,12}- {0,8}(?=\d{1,12}[],])", r"\1 ["),
     # "epoch: 3, dataset: CVC-300, dice: 0.86" of PraNet: a metric of a test set
     ("dataset: ", r"\bdataset: ([A-Za-z][\w-]{0,40})[,|;]? +(?=[A-Za-z]\w{0,20}: [\d.])", r"\1/"),
     ("--> ", r"^(\w+) -{1,3}> (?=\w+ ?: ?[\d.])", r"\1/"),  # "sofa --> mAP : 0.7": one class
@@ -269,6 +277,9 @@ _NUMBERED = re.compile(
     r"(?<![\w.])(?!top \d+ )([A-Za-z]\w{0,30}) (\d{1,3})(?=(?: \w{1,30}){0,2} ?[:=] ?[-+]?[.\dni])"
 )
 # A number that has its cell to itself and a unit for a name: "| 12 ms | 5000 tok/s".
+_RATE = r"(\d{1,12}(?:\.\d{1,12})?)\s?([A-Za-z]{1,20}/s(?:ec(?:ond)?)?)\b"
+# Several rates in a row: "Speed: 71.2 samples/sec 1971 tokens/sec 1.27 updates/sec".
+_RATES = re.compile(rf"(?<=[:=|,\s]){_RATE}(?:[\s,]{{1,3}}{_RATE}){{1,4}}(?!\s?[-+.\d])")
 _UNIT_ALONE = re.compile(
     rf"(?<=[|,;])(\s{{0,8}})({NUMBER})\s?(ms|(?:tok|tokens|samples|img|images)/s(?:ec)?)(?=\s{{0,8}}(?:[|,;]|$))"
 )
@@ -284,6 +295,8 @@ _DECIMAL_COMMA = re.compile(r"[:=]\s{0,8}[-+]?(?:0,\d+|\d{1,15},(?:\d\d?|\d{4,})
 
 def units_as_names(text: str) -> str:
     """The line, in which a number that has only a unit is named by it: `| 12.5 ms |` as `| ms: 12.5 |`."""
+    if "/s" in text:
+        text = _RATES.sub(lambda rates: re.sub(_RATE, r"\2: \1,", rates[0]), text)
     return _UNIT_ALONE.sub(r"\1\3: \2", text) if "ms" in text or "/s" in text else text
 
 
@@ -319,11 +332,11 @@ _NUMBER = (
     r"[+-]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?|nan\b|inf(?:inity)?\b)"
 )
 _UNIT = (
-    r"%|ms|us|µs|s|sec|secs|min|h|it/s|s/it|[kMG]?(?:i?B|tok|tokens)(?:/s(?:ec)?)?|samples/s(?:ec)?|x"
+    r"%|ms|us|µs|s|sec|secs|min|h|s/it|[kMG]?(?:i?B|tok|tokens)|[a-z]{1,20}/s(?:ec(?:ond)?)?|x"
     r"|st|nd|rd|th|f0"  # the last is Julia's: 0.5f0
 )
-# A spread, a change or a mean, right behind a number: `0.5(±0.1)`, `0.5(avg 0.4)`.
-_SPREAD = r"\((?:(?:avg|mean|best|min|max|ema|std)[:=\ ]{1,2})?[-+±/\d.,%\ ]{1,40}[,)]"
+# A spread, a change or a mean, right behind a number: `0.5(±0.1)`, `0.5+-0.1`, `0.5(avg 0.4)`.
+_SPREAD = r"(?:\((?:(?:avg|mean|best|min|max|ema|std)[:=\ ]{1,2})?[-+±/\d.,%\ ]{1,40}[,)]|(?:\+/?-|±)\.?\d)"
 _NOTE = r"\([\w/%. -]{1,30}\)"
 _LETTERS = r"[A-Za-z_](?:[\w./@-]|'s\b|\+(?=[A-Za-z])|\^(?=\d)){0,60}+(?<=\w)"
 _WORD = rf"(?:top[ -]\d{{1,3}}(?=[ ][A-Za-z])|{_LETTERS}(?:{_NOTE})?|{_NOTE})"
@@ -335,7 +348,8 @@ _PAIR = re.compile(
     )? (?:["'] | [(\[][ ]{{0,8}} )?
     (?P<value> {_NUMBER} ) (?:[-+]\d[\d.]*(?:e[-+]?\d+)?j\b)? (?-i:(?P<unit>[KMB])(?=[\s,;|)]|$))?
     (?: (?:\s?/\s{{0,8}}|\ of\ )(?P<of>\d{{1,18}}) )?
-    (?: [ ]?(?:(?P<duration>(?-i:ms|us|µs|s|secs?|min|h)(?![\w/]))|{_UNIT})(?!\||(?<=/s)\ \d|(?<=sec)\ \d) )?
+    (?: [ ]?(?:(?P<duration>(?-i:ms|us|µs|s|secs?|min|h)(?![\w/]))|{_UNIT})
+      (?!\||(?<=/s)\ \d|(?<=sec)\ \d|(?<=second)\ \d) )?
     (?= [\s,;|)\]}}"'>] | [=*-]{{3}} | == | :(?!\d) | $ | \.{{1,3}}(?:\s|$) | \({_NUMBER}\) | {_SPREAD} )
     (?! \s+days?\b | \s\d\d:\d\d)""",
     re.VERBOSE | re.IGNORECASE,
