@@ -27,6 +27,17 @@ def test_the_search_for_the_first_scale_and_a_lone_halving_are_normal() -> None:
     assert patterns(loss_scale(Curve(2, 4000), warmup=20).run()) == set()
 
 
+@pytest.mark.parametrize(("later", "is_found"), [(0, False), (6, True)], ids=["stays", "falls again"])
+def test_the_search_for_the_first_scale_may_take_longer_than_a_tenth_of_a_short_log(
+    later: int, is_found: bool
+) -> None:
+    """From 2^32 to 2^17 in the first fifteen of 100 samples; half way it stays, or is halved six times."""
+    curve = Curve(4, 100)
+    power = 32.0 - np.minimum(np.arange(curve.n), 15) - np.clip(np.arange(curve.n) - 50, 0, later)
+    curve.log("loss_scale", Role.LOSS_SCALE, 2.0**power)
+    assert ("loss-scale-collapse" in patterns(curve.run())) is is_found
+
+
 def test_a_scale_that_ends_below_one_is_a_collapse_even_from_the_start() -> None:
     curve = Curve(3)
     curve.log("loss_scale", Role.LOSS_SCALE, 2.0 ** (8 - np.arange(curve.n) / 100))

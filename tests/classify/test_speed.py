@@ -70,6 +70,36 @@ def test_slow_stretches_that_come_evenly_are_evaluations(first: int, n_found: in
     assert sum(f.pattern == "throughput-drop" for f in found) == n_found
 
 
+@pytest.mark.parametrize("timed", [True, False])
+def test_a_mean_of_the_speed_that_evaluations_pull_down_is_no_drop_if_steps_take_as_long(timed: bool) -> None:
+    """A mean of nine tenths and a tenth, as nanoGPT prints it. In every tenth row from the second hundred on,
+    an evaluation makes a step take eight times as long."""
+    curve, at = Curve(6, 1000), np.arange(1000)
+    seconds = 3.0 + 0.01 * np.sin(at)
+    seconds[100::10] *= 8
+    speed = 60 / seconds
+    for row in at[1:]:
+        speed[row] = 0.9 * speed[row - 1] + 0.1 * speed[row]
+    series = {"loss": Series("loss", Role.LOSS, at, curve.loss, 1.0 * at)}
+    series["mfu"] = Series("mfu", Role.THROUGHPUT, at, speed, 1.0 * at)
+    if timed:
+        series["time"] = Series("time", Role.STEP_TIME, at, seconds, 1.0 * at)
+    found = classify(stitch([Attempt("a", ("a",), series)])).patterns
+    assert ("throughput-drop" in found) is not timed
+
+
+def test_a_step_time_that_becomes_calmer_is_no_mean_since_the_start() -> None:
+    """If it were, a step between calm rows at the end would have taken less than no time, and the last one,
+    which is slow, half an hour."""
+    z = np.random.default_rng(1).standard_normal(200)
+    seconds = 8 + 3 * z / (1 + np.arange(200))
+    seconds[-1] = 17.5
+    curve, at = Curve(6, 200), np.arange(200)
+    series = {"loss": Series("loss", Role.LOSS, at, curve.loss, np.full(200, np.nan))}
+    series["dt"] = Series("dt", Role.STEP_TIME, at, seconds, np.full(200, np.nan), unit="s")
+    assert "hang" not in classify(stitch([Attempt("a", ("a",), series)])).patterns
+
+
 def test_a_larger_batch_explains_longer_steps() -> None:
     curve = batch_size(throughput(Curve(3)), ramp=(0.5,), gain=0)
     role, seconds, dataset = curve.extra["step_time"]

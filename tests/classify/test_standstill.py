@@ -55,6 +55,16 @@ def test_the_explanation_that_made_a_course_wins(kind: str) -> None:
     assert kind in (NEVER, HEALTHY) or contest.lead(kind, others) > 10
 
 
+@pytest.mark.parametrize("skipped", [0, 20], ids=["learning rate from the start", "twenty steps are skipped"])
+def test_a_loss_waits_for_no_learning_in_steps_that_are_skipped(skipped: int) -> None:
+    """A quarter of a hundred steps stays at the first level; nothing else is logged but the learning rate."""
+    n, z = np.arange(100), np.random.default_rng(2).standard_normal(100)
+    loss = 9 + 2 * np.exp(-np.maximum(n - 25, 0) / 25) + 0.004 * z
+    rate = np.maximum(n - skipped, 0) / 1e6 + (1e-6 if not skipped else 0.0)
+    found = classify({"loss": (n, loss), "lr": (n, rate)}).patterns
+    assert ("plateau" in found) is (skipped == 0)
+
+
 def test_a_loss_that_explodes_after_a_fall_does_so_where_it_jumps() -> None:
     """It has halved before: that is no climb from the first step on, however high the jump is."""
     n = np.arange(500)

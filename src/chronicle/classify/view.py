@@ -307,9 +307,9 @@ def _between_rows(mean: Series) -> Series:
     if len(mean) < _MEAN_SAMPLES or gaps.min() <= 0 or not _is_running_mean(mean, np.zeros(1, np.intp)):
         return mean
     gaps = np.append(min(gaps[0], max(mean.steps[0], 1)), gaps)  # at step 0 or 1 one step was made
-    if mean.role is Role.THROUGHPUT:  # the time until a row is its steps over the mean
-        return replace(mean, values=gaps / np.diff(gaps.cumsum() / mean.values, prepend=0.0))
-    return replace(mean, values=np.diff(gaps.cumsum() * mean.values, prepend=0.0) / gaps)
+    inverse = -1.0 if mean.role is Role.THROUGHPUT else 1.0  # the time until a row is its steps over the mean
+    between = (np.diff(gaps.cumsum() * mean.values**inverse, prepend=0.0) / gaps) ** inverse
+    return mean if mean.role in _SPEED and (between <= 0).any() else replace(mean, values=between)
 
 
 def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Iterator[NDArray[np.intp]]:

@@ -2,8 +2,8 @@
 
 loss-scale-collapse
     Sees: a dynamic loss scale (fp16) that halves again and again.
-    Rule: after the first tenth of the log it falls by 4 halvings net within 50 samples; or it ends below 1.
-    Blind to: bf16 runs, which have no such series, and a collapse in the first tenth that is survived.
+    Rule: after the search for it, it falls by 4 halvings net within 50 samples; or it ends below 1.
+    Blind to: bf16 runs, and survived collapses in the first tenth or before it first stays for 4 samples.
     False alarm: a restart for nothing.
     Source: OPT 2.5 (healthy at 1 or more), GLM-130B (30 steps before the loss), Megatron's defaults.
 
@@ -139,8 +139,9 @@ def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> It
     ok = np.isfinite(series.values) & (series.values >= 0)
     steps, power = series.steps[ok], np.log2(np.maximum(series.values[ok], 2.0**-64))
     need, within = view.thresholds.halvings, int(view.thresholds.halvings_within)
-    if len(power) and power[-1] >= 0:  # in the first tenth it is searched for
-        begin = int(np.searchsorted(steps, steps[0] + START_SHARE * (steps[-1] - steps[0])))
+    if len(power) and power[-1] >= 0:  # it is searched for in the first tenth, and until it first stays
+        stays = np.flatnonzero(power[int(need) :] >= power[: -int(need)])[:1]
+        begin = max(np.searchsorted(steps, steps[0] + START_SHARE * (steps[-1] - steps[0])), *stays, 0)
         power, steps = power[begin:], steps[begin:]
     if len(power) < 2:
         return

@@ -2,9 +2,9 @@
 
 throughput-drop
     Sees: a lasting fall of the throughput, or rise of the time that a step takes.
-    Rule: for 50 steps and 8 samples or more, the speed is 3 % below the median before, and would be if one
-    unit of its last decimal were rounding, and the batch size did not change. It begins half way down and
-    ends half way back. Four drops or more that begin at multiples of one number of steps are evaluations.
+    Rule: for 50 steps and 8 samples or more, the speed (by step times, if logged) is 3 % below the median
+    before, and would be if one unit of its last decimal were rounding, at one batch size. It begins half way
+    down and ends half way back. Four drops or more at multiples of one number of steps are evaluations.
     Blind to: a run that is slow from its first step.
     False alarm: a search for a slow node that does not exist.
     Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU), SmolLM3's alarm band.
@@ -23,7 +23,8 @@ hang
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -43,21 +44,18 @@ USUAL_SAMPLES = 256  # before a drop, whose median is the usual speed
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     seen: list[Finding] = []
-    for series in attempt.by_role(Role.THROUGHPUT) + attempt.by_role(Role.STEP_TIME):
+    speeds = [s for s in attempt.by_role(Role.STEP_TIME, Role.THROUGHPUT) if len(s) >= SPEED_SAMPLES]
+    # a throughput may be a mean, which an evaluation in it pulls down, or the work of a step may change
+    for series in [s for s in speeds if s.role is Role.STEP_TIME] or speeds:
         sign = -1.0 if series.role is Role.THROUGHPUT else 1.0
-        for event in view.events(series, sign) if len(series) >= SPEED_SAMPLES else ():
+        for event in view.events(series, sign):
             if event.kind in (Kind.BACK, Kind.OPEN):
                 drops = filter(stands, _drop(view, attempt, series, sign, event))
                 seen += [f for f in drops if not any(overlap(f, other) for other in seen)]
-    passing = [f.start_step for f in seen if f.end_step is not None]
-    yield from (f for f in seen if f.end_step is None or not come_evenly(passing))
+    gaps = np.diff(sorted(f.start_step for f in seen if f.end_step is not None))
+    evaluates = len(gaps) >= FEWEST_AGAIN and gaps.min() > 0 and not (gaps % gaps.min()).any()
+    yield from (f for f in seen if f.end_step is None or not evaluates)
     yield from hangs(view, attempt)
-
-
-def come_evenly(starts: Sequence[int]) -> bool:
-    """Whether slow stretches, four at least, begin at multiples of one number of steps."""
-    gaps = np.diff(np.sort(starts))
-    return len(gaps) >= FEWEST_AGAIN and gaps.min() > 0 and not (gaps % gaps.min()).any()
 
 
 def overlap(a: Finding, b: Finding) -> bool:
@@ -177,13 +175,10 @@ def ends_or_evaluates(attempt: AttemptView, start: int, last: int, first: int, e
 
 def pauses_elsewhere(view: View, attempt: AttemptView, series: Series, least: float) -> int:
     """How many pauses of other attempts are as long, without their start-up; counted up to two."""
-    n_pauses, timed = 0, series.role is Role.STEP_TIME
-    for other in view.attempts:
-        log = other.series.get(series.metric) if other is not attempt else None
-        if log is not None and n_pauses < 2:
-            waited = log.values[1:] if timed else np.diff(log.times)
-            n_pauses += int(np.count_nonzero(waited[int(view.thresholds.slow_samples) :] >= least))
-    return min(n_pauses, 2)
+    others = (a.series.get(series.metric) for a in view.attempts if a is not attempt)
+    timed, begin = series.role is Role.STEP_TIME, int(view.thresholds.slow_samples)
+    gaps = (log.values[1:] if timed else np.diff(log.times) for log in others if log is not None)
+    return len([*islice((at for waited in gaps for at in np.flatnonzero(waited[begin:] >= least)), 2)])
 
 
 RULE = Rule("speed", ("throughput-drop", "hang"), Rule.by_attempt(find))

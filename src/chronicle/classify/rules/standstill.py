@@ -183,12 +183,16 @@ def _lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: 
 def waits(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     """Nothing is learned up to a place; then something is."""
     contest = course_of(view, loss)
-    if contest is None or contest.winner != WAITS or contest.explanations[WAITS].at < WARM_UP_SHARE:
+    if contest is None or contest.winner != WAITS:
         return None
     if (lead := contest.lead(WAITS, (HEALTHY, STOPPED))) < LEAD_NATS:
         return None
     limits, (steps, y), place = view.thresholds, positive(loss), contest.step(WAITS)
-    before, span = y[steps < place], steps[-1] - steps[0]
+    before, span, rate = y[steps < place], steps[-1] - steps[0], attempt.learning_rate
+    works = steps if rate is None else rate.steps[rate.values > limits.idle * rate.values.max()]
+    start = max([steps[0], *works[:1]])  # before it, steps were skipped, or made with a rate of nothing
+    if place - start < WARM_UP_SHARE * (steps[-1] - start):
+        return None
     if min(len(before), len(y) - len(before)) < FEWEST_FLAT_POINTS:
         return None
     level, third = median(before), len(before) // 3
