@@ -67,12 +67,14 @@ def test_a_coarse_schedule_that_bends_has_not_changed():
         ([99, 199, 299], range(99, 800, 100), "relaunch"),
         ([99, 199, 299], range(124, 800, 25), "relaunch"),  # it logs more often
         ([0, 100, 200], range(100, 800, 100), "relaunch"),  # without what was measured before the first step
+        ([25], range(25, 400, 25), "relaunch"),  # it died after its first row
+        ([375], range(375, 800, 25), "resume"),
     ],
 )
 def test_a_short_launch_at_regular_steps_tells_where_the_next_one_begins(steps, again, kind):
     timeline = stitch([log("a", steps, 0, 0), log("b", again, 1, HOUR)])
     assert [(join.kind.value, join.to_step) for join in timeline.joins] == [(kind, again[0])]
-    discarded = {"rollback": again[0], "relaunch": steps[0]}[kind]
+    discarded = {"rollback": again[0], "relaunch": steps[0], "resume": steps[-1]}[kind]
     assert timeline.joins[0].discarded_steps == steps[-1] - discarded
 
 

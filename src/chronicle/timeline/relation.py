@@ -179,7 +179,8 @@ class Pair:
     @cached_property
     def course(self) -> Relation:
         """Where the later attempt begins, if both belong to one training."""
-        only_first = self.before.last == self.root.first in (0, 1)  # the earlier one logged a single step
+        # The earlier one logged a single step, the first one, as does a training that is launched again.
+        only_first = self.before.last == self.root.first <= self.start_steps
         if self.after.first >= self.before.last and not (only_first and self.after.first == self.root.first):
             return Relation.CONTINUES
         # A training whose log begins at a later step started from a checkpoint, and may do so again.
