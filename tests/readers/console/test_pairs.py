@@ -176,6 +176,9 @@ LINES = {
     " 1: 50.5, 60.5 avg loss, 0.001000 rate, 30.96 seconds, 64 images": {
         "iteration": 1, "loss": 50.5, "avg loss": 60.5, "rate": 0.001, "time": 30.96,
     },
+    "7: 40.25, 55.5 avg, 0.000100 rate, 0.125 seconds, 448 images": {  # of its first version
+        "iteration": 7, "loss": 40.25, "avg loss": 55.5, "rate": 0.0001, "time": 0.125,
+    },
     "Train: [0/300][50/1251]\teta 0:12:30 lr 0.01\tloss 6.9 (6.95)": {
         "epoch": 0, "batch": 50, "lr": 0.01, "loss": 6.9,
     },

@@ -146,7 +146,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # ESPnet: the first and the last batch that a line is a mean of
     ("epoch:train:", r"\b(\d+)epoch:train:\d+-(\d+)batch:", r"epoch \1 batch \2 "),
     ("epoch results:", r"\b(\d+)epoch results: \[train\].*?(?=\[valid\])", r"epoch \1 "),
-    (" avg loss, ", rf"^\s*(\d+): ({_FLOAT}), ({_FLOAT}) avg(?: loss)?, ({_FLOAT}) rate, ",
+    (" rate, ", rf"^\s*(\d+): ({_FLOAT}), ({_FLOAT}) avg(?: loss)?, ({_FLOAT}) rate, ",
      r"iteration \1 loss = \2, avg loss = \3, rate = \4, time = "),  # darknet
     # Caffe: the outputs of the net beside the smoothed loss
     ("net output #", r"\b(Train|Test) (net output) #\d{1,3}: (\S+) = ", r"\1 \2 \3 = "),
