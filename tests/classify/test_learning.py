@@ -111,6 +111,22 @@ def test_a_training_of_five_epochs_can_overfit() -> None:
 
 
 @pytest.mark.parametrize(
+    ("trained", "found"),
+    [
+        ((0.50, 0.63, 0.62), ()),
+        ((0.50, 0.40, 0.41), ("overfitting",)),
+        ((0.50, 0.38, 0.53, 0.51, 0.52), ()),
+    ],
+)
+def test_a_training_loss_of_few_values_that_rose_is_not_excused_by_noise(
+    trained: tuple[float, ...], found: tuple[str, ...]
+) -> None:
+    """Three values that jump seem noisy, but no noise is known by them: what they say is all there is."""
+    held_out = np.linspace(0.30, 0.40, len(trained))
+    assert classify({"train_loss": np.array(trained), "val_loss": held_out}).patterns == found
+
+
+@pytest.mark.parametrize(
     ("held_out", "overfits"),
     [
         ((0.32, 0.31, 0.33, 0.29, 0.27, 0.28, 0.33, 0.34, 0.41, 0.38), True),

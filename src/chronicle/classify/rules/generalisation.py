@@ -5,7 +5,7 @@ overfitting
     Rule: the validation loss ends above its minimum by 1.5 % (or a sixth of its fall, if that was less than a
     tenth) and by five standard errors, or by 15 % and three errors if its ranks rise, or by 15 % if up to
     five values get worse one by one; and half as far again as it had risen and come back before. The minimum
-    lies before the last tenth of the run, and the training loss has fallen by 1.5 % since, or is too noisy.
+    lies before the last tenth of the run, and the training loss fell by 1.5 % since, or six values are noise.
     Or, where no held-out loss tells, a held-out score lost a third of its gain for good.
     Blind to: runs without validation.
     False alarm: a run is stopped too early.
@@ -187,7 +187,8 @@ def turn(loss: Series, start: float, end: float) -> Turn | None:
     before, after = both_ends(*course, start, end)
     if not len(before) or not len(after):
         return None
-    error = MEDIAN_ERROR * measure.difference_noise(course[1]) * (1 / len(before) + 1 / len(after)) ** 0.5
+    noise = measure.difference_noise(course[1]) if len(course[1]) >= FEWEST_EVALUATIONS else 0.0  # unknown
+    error = MEDIAN_ERROR * noise * (1 / len(before) + 1 / len(after)) ** 0.5
     return Turn(median(before), median(after), error)
 
 
