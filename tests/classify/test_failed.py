@@ -230,6 +230,22 @@ def test_a_launch_that_was_stopped_before_anything_is_learned_has_not_failed() -
     assert both.verdict == "good" and "failed-run" not in both.patterns
 
 
+@pytest.mark.parametrize(("begins", "failed"), [(0.52, False), (2.1, True)])
+def test_an_attempt_that_begins_where_the_one_before_had_got_to_has_not_failed(
+    begins: float, failed: bool
+) -> None:
+    """Weights that were kept are trained on, at their floor, and the epochs are counted from zero again;
+    new weights would begin where the first ones began."""
+    epochs = np.arange(40)
+    first, again = 0.5 + 1.5 * np.exp(-epochs / 4), begins - 1e-4 * epochs / 40
+    launches = [
+        Attempt(name, (name,), {"loss": Series("loss", Role.LOSS, epochs, y, np.full(40, np.nan))})
+        for name, y in (("1", first), ("2", again))
+    ]
+    shown = classify(stitch(launches, order=["1", "2"])).patterns
+    assert ("failed-run" in shown) is failed
+
+
 def test_a_run_whose_loss_hardly_falls_is_not_called_healthy() -> None:
     """A squared error at the variance of its targets: smooth, and 1.2 % lower at the end. That is no failure
     for certain, since the rest may be noise of the targets."""

@@ -122,8 +122,7 @@ def medians_of(steps: Floats, y: Floats, most: int = MEDIANS_OF_FIT) -> tuple[Fl
     edges = np.unique(np.r_[np.searchsorted(x, np.r_[even, later]), n])
     sizes = np.diff(edges)
     middle = edges[:-1] + (sizes - 1) // 2
-    level = np.array([median(y[a:b]) for a, b in pairwise(edges)])
-    return steps[middle], level, sizes.astype(float)
+    return steps[middle], np.array([median(y[a:b]) for a, b in pairwise(edges)]), sizes.astype(float)
 
 
 def may_deviate(steps: Floats, y: Floats, limits: Thresholds) -> bool:

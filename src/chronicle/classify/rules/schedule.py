@@ -202,8 +202,7 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
         least = max(view.thresholds.moved, view.thresholds.step_noise * view.noise(loss), 2 * rounding[i])
         kept = between(y[ends[n] : i], y[i : ends[n + 2]]) >= -view.thresholds.midway * fall.height
         if kept and fall.t <= -view.thresholds.known_t and fall.height <= -least:
-            begins = noted(epoch=float(whole[i]))
-            edge = planned_fall(view, attempt, SHIFT, float(steps[i]), fall, begins)
+            edge = planned_fall(view, attempt, SHIFT, float(steps[i]), fall, noted(epoch=float(whole[i])))
             falls.setdefault(edge.start_step, edge)
     yield from falls.values()
 
@@ -221,8 +220,7 @@ def between(before: Floats, after: Floats) -> float:
     thirds = np.array_split(before, 3) + np.array_split(after, 3)
     first, second, third, fourth, fifth, sixth = map(median, thirds)
     near = third - fourth - 0.5 * (second - third + fourth - fifth)
-    far = median(before) - median(after) - 0.75 * (first - third + fourth - sixth)
-    return max(near, far)
+    return max(near, median(before) - median(after) - 0.75 * (first - third + fourth - sixth))
 
 
 def at_restart(view: View, rise: Finding, below: float) -> bool:

@@ -6,8 +6,8 @@ failed-run (a loss that was never learned)
     improves, no learning law explains the curve better than a constant, and batches differ by 3 % at most,
     since who knows nothing loses as much on every batch (`_never_learned`); or, with scores that are not all
     at 0.75 or more, the loss is that of guessing, and does not fall below it while a score rises; and no
-    attempt twice as long learned later (`cut_short`), nor does it go on from a checkpoint or a late epoch.
-    What was learned and lost again at one step counts as well (`forgot`).
+    attempt twice as long learned later, nor one before to where it begins (`learned_elsewhere`), and it does
+    not go on from a checkpoint or a late epoch. What was learned and lost at one step counts too (`forgot`).
     Blind to: a run that learned a little and then stopped, which is a plateau.
     False alarm: fine-tuning in large batches that starts at its floor.
     Source: AlgoPerf logs of runs that never left the first level.
@@ -53,8 +53,7 @@ divergence-no-spike (a loss that ends above where it began)
     it than 32 bits can tell from nothing, which no density and no margin can be.
     Blind to: a rise by less than a tenth without a held-out loss.
     False alarm: data that get harder by a curriculum that is not logged.
-    Source: Mann and Whitney, "On a test of whether one of two random variables is stochastically larger
-    than the other" (1947).
+    Source: Mann and Whitney (1947), whose test of ranks it is.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ def find(view: View) -> Iterable[Finding]:
     never: list[Finding] = []
     for attempt, loss in ((a, a.loss) for a in view.attempts if a.loss is not None):
         lost = list(_never_learned(view, attempt, loss)) or list(forgot(view, attempt, loss))
-        never += [] if lost and cut_short(view, loss) else lost
+        never += [] if lost and learned_elsewhere(view, attempt, loss) else lost
     rules = unmoved, runs_below_zero, ends_above_start, risen_with_held_out
     moved = (f for rule in rules if not is_game(view) and (f := list(rule(view))))
     return list(_every_attempt_dies(view)) or never or next(moved, [])
@@ -138,13 +137,16 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     yield finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, confidence, (PLATEAU, fell))
 
 
-def cut_short(view: View, loss: Series) -> bool:
-    """Whether a loss twice as long had fallen as little where this one ended, and then was learned."""
-    least, end = view.thresholds.learned, loss.steps[-1]
-    losses = (positive(a.loss) for a in view.attempts if a.loss is not None and len(a.loss) >= FEWEST_POINTS)
-    courses = view.once(("learned",), lambda: [c for c in losses if len(c[1]) and learned(c[1]) >= least])
-    starts = (y[: np.searchsorted(steps, end, "right")] for steps, y in courses if steps[-1] >= 2 * end)
-    return any(len(y) and y[0] - y.min() < least for y in starts)
+def learned_elsewhere(view: View, attempt: AttemptView, loss: Series) -> bool:
+    """Whether a loss twice as long had fallen as little where this one ended, and then was learned; or an
+    earlier attempt had learned, and this one begins nearer to where that came to than to where it began."""
+    least, end, first = view.thresholds.learned, loss.steps[-1], positive(loss)[1][:2]
+    judged = ((a, a.loss) for a in view.attempts if a.loss is not None and len(a.loss) >= FEWEST_POINTS)
+    known = ((a.index, *positive(judged_loss)) for a, judged_loss in judged)
+    courses = view.once(("learned",), lambda: [c for c in known if len(c[2]) and learned(c[2]) >= least])
+    starts = (y[: np.searchsorted(steps, end, "right")] for _, steps, y in courses if steps[-1] >= 2 * end)
+    before = (y[:2].mean() - learned(y) / 2 for index, _, y in courses if index < attempt.index)
+    return any(first.mean() < y for y in before) or any(len(y) and y[0] - y.min() < least for y in starts)
 
 
 def learned(y: Floats) -> float:
