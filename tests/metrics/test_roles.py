@@ -28,7 +28,7 @@ NAMES = {
         neg_elbo, nelbo, train_loss_ema, loss value, ppl, perplexity, train_ppl, Cost, Training Phase Loss,
         train_cost, mse, train_mse, mae, rmse, RMSE, bce, train_bce, ce, deviance, pinball, train_pinball,
         crps, train_err, mean_absolute_error, train error, training's l2, MultiClass, learn/MultiClass,
-        learn/QueryRMSE, learn/Tweedie:variance_power=1.5, training's huber, train-merror,
+        learn/QueryRMSE, learn/Tweedie:variance_power=1.5, training's huber, train-merror, Train-SmoothL1,
         train-poisson-nloglik, learn, CE+Dice, Train MSE+L1,
         perte, Verlust, perdida, perda, 损失, 손실""",
     Role.DATASET_LOSS: """per_token_loss.cm4, per_token_loss.cm4.v2, per_token_loss.pmd,

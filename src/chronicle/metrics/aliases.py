@@ -42,7 +42,7 @@ AN_ERROR = (
     r"|error rate|b?ce|deviance|exploitability"
     r"|(root )?(mean )?(abs|absolute|sq|squared?)( percentage| logarithmic)? error"
     rf"|{_OF_BOOSTING})"
-    rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (l[12]|dice))?"  # `CE+Dice`: what is added to it
+    rf"|({_OF} )+(err(or)?|(smooth ?)?l[12]|{_OF_BOOSTING_TOO}))( (l[12]|dice))?"  # `CE+Dice`: added to it
     rf"( (alpha|delta|q|variance power))?( {_OF})*$"
     rf"|^({_OF} )*l( (?!r$)[a-z]+){{0,2}}$|^learn$"
 )

@@ -734,6 +734,18 @@ def test_a_count_that_is_told_before_its_epoch_is_named_is_of_that_epoch(tmp_pat
     assert attempt.series["Validation bpb"].steps.tolist() == [0, 20]
 
 
+def test_an_epoch_before_all_that_were_begins_at_the_start(tmp_path: Path) -> None:
+    """A training that is resumed at a late epoch, and then one that begins with the first."""
+    text = ""
+    for epoch in (40, 41, 0, 1, 2):
+        for batch in (10, 20, 30, 40):
+            text += f"Epoch[{epoch}] Batch [{batch}] Train-SmoothL1={9 / (40 + batch)}\n"
+    (attempt,) = attempts(tmp_path, text)
+    loss = attempt.series["Train-SmoothL1"]
+    assert loss.role is Role.LOSS
+    assert loss.steps.tolist() == [*range(10, 90, 10), *range(10, 130, 10)]
+
+
 def test_epochs_of_a_launch_from_the_start_may_be_longer_than_those_before(tmp_path: Path) -> None:
     """MindSpore's callback: two launches, whose batches have different sizes."""
     text = ""

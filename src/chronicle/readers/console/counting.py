@@ -97,7 +97,7 @@ class Epochs:
             length = self._step + (self._distance if step <= 0 else 0)
             if of and self._step <= of + self._distance:  # else there were more than it announced
                 length = of * max(1, int(epoch - self.epoch))  # those between may have told nothing new
-            next_begin = self._before + length * restarts
+            next_begin = self._before + length * restarts if epoch > min(self.begun) else 0  # or the start
             # Where the epoch began before, unless its length is known, which may have changed since.
             begun = self._begun if epoch > self.epoch else self.begun  # epoch 0 of a launch that began later
             self._before = next_begin if of and restarts else begun.get(epoch, next_begin)
