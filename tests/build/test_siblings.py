@@ -128,6 +128,20 @@ def test_a_console_beside_the_folder_of_a_logger_is_of_the_same_run_if_its_value
     assert [[log.name for log in run.logs] for run in expand([tmp_path / "project"])] == made
 
 
+@pytest.mark.parametrize(
+    ("seed", "made"),
+    [(0, [["nohup.out", "bpr"]]), (1, [["bpr"], ["nohup.out"]])],
+    ids=["same values", "another seed"],
+)
+def test_a_console_and_the_file_of_its_logger_are_one_run(
+    seed: int, made: list[list[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "bpr").mkdir()
+    printed(tmp_path / "nohup.out", points(FROM_0))
+    printed(tmp_path / "bpr/model.log", points(FROM_0, seed))
+    assert sorted([log.name for log in run.logs] for run in expand([tmp_path])) == made
+
+
 def test_two_trackers_of_one_process_tell_one_run(tmp_path: Path) -> None:
     for folder, write in (("events", event_log), ("lines", json_log)):
         (tmp_path / folder).mkdir()

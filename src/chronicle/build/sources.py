@@ -27,6 +27,7 @@ from chronicle.metrics.values import clipped, grouped, instant, moment, natural,
 from chronicle.metrics.values import expand as hosts_of
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import Reading, local, read_all, runs_below, runs_of_store, what_to_do
+from chronicle.readers.console import FORMATS
 from chronicle.readers.facts import is_side_file
 from chronicle.readers.find import AGAIN, RunSource, claims, folder_claims, holds_log, is_log, scan
 from chronicle.timeline import goes_on
@@ -45,6 +46,7 @@ _DATE_IN_NAME = re.compile(  # 20261122_073444, 2026-11-22-07-34, May04_12-00-00
 )
 _RANDOM_ID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{16,}(?![0-9A-Za-z])")  # the id of a tracker for a launch
 _MOST_FOLDERS = 32  # folders with similar names that are compared: more would take too long to read
+_TEXTS = frozenset(form.NAME for form in FORMATS)
 _NEIGHBOURS = 8  # runs in and below one folder that are compared as possible copies
 
 
@@ -228,8 +230,9 @@ def joined(sources: Sequence[RunSource]) -> list[_Member]:
 
 
 def _without_duplicates(runs: Sequence[_Member]) -> list[_Member]:
-    """The runs, after two logs of one training in different formats (a console and event files) were merged.
-    Two logs of one format are two trainings, and a run of a store is read only from there."""
+    """The runs, after two logs of one training in different formats (a console and event files) were merged,
+    or a console and the file of its logger. Two logs of any other format are two trainings, and a run of a
+    store is read only from there."""
     log_folders = {path.parent for run, _ in runs for path in run.paths if not path.is_dir()}
 
     def outermost(member: _Member) -> Path | None:
@@ -239,7 +242,7 @@ def _without_duplicates(runs: Sequence[_Member]) -> list[_Member]:
     kept = {run.run_id: (run, readings) for run, readings in runs}
     for group in grouped((member for member in runs if not member[0].only), outermost).values():
         formats = {run.run_id: _format(run) for run, _ in group if 1 < len(group) <= _NEIGHBOURS}
-        if len(set(formats.values())) < 2:
+        if len(set(formats.values())) < 2 and _TEXTS.isdisjoint(formats.values()):
             continue
         merged = _merged((_read(*member) for member in group), partial(_are_copies, formats))
         kept |= {run.run_id: (run, readings) for run, readings in merged}
@@ -271,8 +274,9 @@ def _format(source: RunSource) -> str:
 
 
 def _are_copies(formats: Mapping[str, str], run: _Member, other: _Member) -> bool:
-    """Whether two runs have different formats, and an attempt of each has the same values at its steps."""
-    if formats[run[0].run_id] == formats[other[0].run_id]:
+    """Whether an attempt of each of two runs has the same values at its steps, and the format of both is not
+    the same, or is that of a console."""
+    if formats[run[0].run_id] == formats[other[0].run_id] not in _TEXTS:
         return False
     courses = [[known for a in _attempts(readings) if (known := course(a))] for _, readings in (run, other)]
     return any(Pair(a, b, a).copied is Relation.SAME for a in courses[0] for b in courses[1])

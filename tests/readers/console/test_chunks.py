@@ -160,6 +160,7 @@ def test_a_line_of_ten_megabytes_costs_its_end_and_is_told(tmp_path):
 
 
 PREFIXES = {
+    "01 Mar 10:05    INFO  epoch 3 training": Prefix("epoch 3 training"),
     "[default3]:[2025-03-31 05:54:07] iteration 5 |": Prefix("iteration 5 |", "default3", 1743400447.0),
     "[lrdn3321:3]: [2025-03-31 05:54:07] iteration 5": Prefix("iteration 5", "lrdn3321:3", 1743400447.0),
     "10/17/2025 16:31:56 [INFO|DP=0|PP=0|TP=0]: loss: 2": Prefix("loss: 2", "DP=0|PP=0|TP=0", 1760718716.0),
@@ -191,7 +192,15 @@ PREFIXES = {
     "34:     learn: 0.5": Prefix("34:     learn: 0.5"),
     "[I 2025-01-02 03:00:10,500] Trial 5 finished": Prefix("Trial 5 finished", "", 1735786810.5),
 }
-NONE = ["step 1 | loss: 3", "loss: 3.2", "Epoch: [0][10/50] loss 1", "train.loss: 3", "12: ", "[0.5, 0.7]"]
+NONE = [
+    "01 Mar 10:05 loss 3",
+    "step 1 | loss: 3",
+    "loss: 3.2",
+    "Epoch: [0][10/50] loss 1",
+    "train.loss: 3",
+    "12: ",
+    "[0.5, 0.7]",
+]
 
 
 @pytest.mark.parametrize("line", PREFIXES)
@@ -201,7 +210,7 @@ def test_what_launchers_put_before_a_line_is_taken_off(line):
     assert prefix.time == pytest.approx(PREFIXES[line].time, rel=0, abs=0, nan_ok=True)
 
 
-@pytest.mark.parametrize("line", NONE[:4] + NONE[5:])
+@pytest.mark.parametrize("line", NONE[:5] + NONE[6:])
 def test_what_is_no_prefix_stays(line):
     assert split(line).text == line
 

@@ -301,7 +301,8 @@ _LEVEL = r"(?:INFO|WARNING|WARN|DEBUG|ERROR|CRITICAL|NOTICE)"
 PREFIXES = (
     rf"\[?(?:\[[IWEF] )?{_DATE_AND_TIME}\]?(?: ?[-|:](?!\d))?",  # Optuna has the level in front of it
     r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?(?: [-|:])?(?=\s)",  # a time without its day
-    r"\[?(?:[A-Z][a-z]{2},? )?(?:\d{1,2} [A-Z][a-z]{2} \d{4},? \d\d:\d\d:\d\d"  # RecBole; C's asctime
+    rf"\d{{1,2}} [A-Z][a-z]{{2}} \d\d:\d\d(?= +{_LEVEL}\b)",  # the console of RecBole, and its file:
+    r"\[?(?:[A-Z][a-z]{2},? )?(?:\d{1,2} [A-Z][a-z]{2} \d{4},? \d\d:\d\d:\d\d"  # also C's asctime
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\]?(?: ?[-|:])?(?=\s)",
     r"\[((?:default|rank ?)\d+)\]:?",  # torchrun
     r"(\d{1,6}): (?! *(?:[\d.]+, |learn: ))",  # srun --label
