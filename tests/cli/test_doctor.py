@@ -113,6 +113,19 @@ def test_a_table_of_other_data_is_shown_with_a_doubt(chronicle, tmp_path):
     assert json.loads(chronicle("doctor", "--json", "log.csv").out)["doubts"] == []
 
 
+def test_what_is_assumed_of_columns_without_names_is_shown(chronicle, tmp_path):
+    (tmp_path / "val_loss.csv").write_text("10,2.5\n20,2.25\n30,2.125\n")
+    (tmp_path / "loss.txt").write_text("2.5\n2.25\n2.125\n")
+    assert (
+        "  In doubt: no line names the columns: the last one was taken for val_loss, and what stands before"
+        " it for the steps.\n"
+    ) in chronicle("doctor", "val_loss.csv").out
+    assert (
+        "  In doubt: no column counts the steps, so its rows are counted.\n"
+        "  In doubt: no line names the columns: the last one was taken for loss.\n"
+    ) in chronicle("doctor", "loss.txt").out
+
+
 def test_what_values_tell_of_a_role_is_shown(chronicle, tmp_path):
     rows = [(i, 3.0 - i / 10 + i % 3, 0.5 + i % 2) for i in range(20)]
     text = "".join(f"{i},{a + 2 * b:.4f},{a:.4f},{b:.4f}\n" for i, a, b in rows)

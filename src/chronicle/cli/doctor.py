@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ from chronicle.readers.text import Head, encoding_of
 
 _OF_TRAINING = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
 _OF_TRAINING |= {Role.PART_LOSS, Role.OBJECTIVE, Role.GRAD_NORM, Role.LEARNING_RATE}
+_ROW_OF_NUMBERS = re.compile(r"(?i)(?:[\s\d.,;:+e-]|nan|inf)*")
 # What the lines of a console log were used for.
 RECORD, EVENT, FAULT, UNUSABLE = "records", "events", "faults", "unusable"
 CUT, ASIDE, NOT, BLANK = "cut", "known otherwise", "not understood", "blank"
@@ -72,7 +74,7 @@ def examine(path: Path) -> dict[str, Any]:
         "claimed_by": [],
         "n_readers": len(all_readers()),
         "problem": "\n".join(printable(str(p).replace(ASK_DOCTOR, _NEEDS), "") for p in problems),
-        "doubts": [*_doubts(attempts)] or nothing,
+        "doubts": [*_doubts(attempts), *_named_by_file(path, attempts)] or nothing,
         **content,
         "attempts": [*map(_summary, attempts)],
         "faults": [
@@ -106,6 +108,16 @@ def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
         yield f"{what}: is this the log of a training? If it is, say so with `roles` in run.toml"
     if any(attempt.axis == "row" for attempt in filled):
         yield "no column counts the steps, so its rows are counted"
+
+
+def _named_by_file(path: Path, attempts: Sequence[Attempt]) -> Iterator[str]:
+    """What was assumed of a table whose columns have no names."""
+    series = [
+        s for attempt in attempts if attempt.facts.get("format") == "csv" for s in attempt.series.values()
+    ]
+    if series and path.is_file() and _ROW_OF_NUMBERS.fullmatch("".join(Head.of(path).lines[:1])):
+        counted = "" if attempts[0].axis == "row" else ", and what stands before it for the steps"
+        yield f"no line names the columns: the last one was taken for {series[-1].metric}{counted}"
 
 
 def _summary(attempt: Attempt) -> dict[str, Any]:
