@@ -143,6 +143,31 @@ def test_of_a_mean_reward_since_the_start_what_was_added_between_rows(name: str,
     assert {*classify({name: (steps, means)}).patterns} == patterns
 
 
+def test_of_a_mean_loss_since_the_start_the_losses_between_rows() -> None:
+    """One epoch whose first batches were easy: their mean climbs, and comes back more slowly than it fell."""
+    r, steps = np.random.default_rng(2), np.arange(105)
+    losses = np.where(steps < 2, 3.5, 4.3 - steps / 80) + 0.25 * r.standard_normal(105)
+    means = losses.cumsum() / (steps + 1)
+    np.testing.assert_allclose(settled({"x": series(means, steps)})["x"].values, losses)
+    assert (
+        settled({"x": series(means, steps + 7)})["x"].values.tolist() == means.tolist()
+    )  # not since the start
+    assert classify({"loss": (steps, means)}).patterns == ("noisy-healthy",)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_losses_that_vary_less_and_less_are_left_as_they_are(seed: int) -> None:
+    """Those of a training that converges bend less and less, too. As means they would be of losses below 0,
+    or of some that lie high and low in turns."""
+    k, z = np.arange(1, 201), np.random.default_rng(seed).standard_normal(200)
+    for losses in (
+        np.exp(0.5 * z / k) * 2 / k,
+        1 + 2 / k + 0.3 * z / k,
+        0.5 + 3 * np.exp(-k / 20) + 0.01 * z,
+    ):
+        assert settled({"x": series(losses, k)})["x"].values.tolist() == losses.tolist()
+
+
 def test_a_mean_of_the_last_rewards_is_left_as_it_is() -> None:
     rewards = np.random.default_rng(5).standard_normal(400)
     last = np.array([rewards[max(0, i - 50) : i + 1].mean() for i in range(400)])

@@ -238,9 +238,11 @@ def settled(series: Mapping[str, Series]) -> dict[str, Series]:
     return {m: _settled(s, epoch, steps) if s.role in _MEASURED else s for m, s in series.items()}
 
 
+# a mean of zero has no inverse, and logged values may be as large as floats get
+@np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Series:
     if series.role is Role.OBJECTIVE:
-        return _rewards(series) if (firsts := first_showings(series.values)) is None else series.pick(firsts)
+        return _samples(series) if (firsts := first_showings(series.values)) is None else series.pick(firsts)
     series = _trained(series)
     for begins in _begins(series, epoch, own_steps):
         lengths = np.diff(np.append(begins, len(series)))
@@ -250,11 +252,10 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
                 return _parts_of_teeth(series, begins)
             return series.pick(ends if lengths[-1] >= _WHOLE_SHARE * median(lengths[:-1]) else ends[:-1])
     firsts = first_showings(series.values) if series.role in _HELD_OUT else None
-    series = series if firsts is None else series.pick(firsts)
+    series = _samples(series) if firsts is None else series.pick(firsts)
     return _between_rows(finite(series)) if series.role in _SPEED else series
 
 
-@np.errstate(invalid="ignore", over="ignore")  # logged values may be as large as floats get
 def _parts_of_teeth(series: Series, begins: NDArray[np.intp]) -> Series:
     """The means of parts of each tooth: of few long epochs the last values alone would be no course."""
     teeth = np.split(np.arange(len(series)), begins[1:])
@@ -266,24 +267,26 @@ def _parts_of_teeth(series: Series, begins: NDArray[np.intp]) -> Series:
     return replace(series.pick(last), values=(total[last] - before) / (last - first + 1))
 
 
-def _rewards(series: Series) -> Series:
-    """The rewards between rows, if they are those of a mean since the start, which says so by its name."""
-    if {*MEANS}.isdisjoint(name_words(series.metric)) or len(known := finite(series)) < _MEAN_SAMPLES:
+def _samples(series: Series) -> Series:
+    """What came between rows, if they show a mean since the start: of a loss, or of what is called a mean."""
+    is_loss, known = series.role in (Role.LOSS, Role.PART_LOSS), finite(series)
+    if (not is_loss and {*MEANS}.isdisjoint(name_words(series.metric))) or len(known) < _MEAN_SAMPLES:
         return series
     last = (between := _between_rows(known)).values[len(known) // 2 :]
     early, late = (median(moves) for moves in np.array_split(np.abs(np.diff(between.values)), 2))
     # what was measured differs alike throughout, which it does not where a mean is of the last hundred, and
     # not high and low in turns beyond chance, as differences of rows do that are each a mean of their own
     is_alike = 0 < max(early, late) <= _AS_UNLIKE * min(early, late) and not _has_arrived(known.values)
-    if not is_alike or len(between) < len(series):
+    late = 2 * known.steps[0] > known.steps[1]  # it begins later than a loss since the start does
+    is_other = is_loss and (late or between.values.min() <= 0 < known.values.min())
+    if is_other or not is_alike or len(between) < len(series):
         return series
     return between if np.corrcoef(last[1:], last[:-1])[0, 1] >= -2.0 / len(last) ** 0.5 else series
 
 
 def _has_arrived(mean: Floats) -> bool:
     """Whether a mean came half of its way early and then stood still, as that of all samples never does."""
-    parts = np.array_split(mean, 16)
-    first, middle, last = (median(parts[place]) for place in (0, 8, -1))
+    first, middle, last = (median(np.array_split(mean, 16)[place]) for place in (0, 8, -1))
     came, range_ = abs(middle - first), float(np.ptp(mean))
     return came >= 0.5 * range_ > 0 and abs(last - middle) <= _STILL_SHARE * came
 
@@ -297,12 +300,10 @@ def _trained(series: Series) -> Series:
     return replace(series.pick(slice(begin, end)), values=values[: end - begin])
 
 
-@np.errstate(divide="ignore", invalid="ignore")  # a mean of zero has no inverse
 def _between_rows(mean: Series) -> Series:
     """What came between rows, if the log shows the mean since its start: of a speed, or of rewards."""
-    if len(mean) < _MEAN_SAMPLES:
-        return mean
-    mean = mean.pick(np.append(np.diff(mean.steps) != 0, True))  # the row of an evaluation repeats a step
+    differs = np.append(np.diff(mean.steps) != 0, True)  # the row of an evaluation repeats a step
+    mean = mean.pick(differs[: len(mean)])
     gaps = np.diff(mean.steps.astype(float))
     if len(mean) < _MEAN_SAMPLES or gaps.min() <= 0 or not _is_running_mean(mean, np.zeros(1, np.intp)):
         return mean
