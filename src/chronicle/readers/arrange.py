@@ -52,8 +52,8 @@ def _at_their_epochs(attempts: Sequence[Attempt]) -> list[Attempt]:
     begun, placed = dict[int, int](), list[Attempt]()  # the first step of each epoch
     for log in attempts:
         own = {} if any(log.sources == other.sources for other in placed[-1:]) else _epochs_begun(log)
-        of_epochs = ([*begun.values()], [*own.values()][1:])  # the first may begin in the middle
-        lengths = {int(n) for steps in of_epochs for n in np.diff(steps)}
+        # the first of a log may begin in the middle
+        lengths = {int(n) for steps in ([*begun.values()], [*own.values()][1:]) for n in np.diff(steps)}
         if begun and own and min(own) > min(begun) and len(lengths) == 1:
             first, length = begun[min(begun)], lengths.pop()
             moved = length * (min(own) - min(begun))
@@ -120,17 +120,9 @@ def _side_by_side(attempts: Sequence[Attempt]) -> list[Attempt]:
     alone = [log for log in attempts if len(log.series) == 1]
     tables = [sorted(logs, key=lambda log: natural(log.name)) for logs in grouped(alone, place).values()]
     tables = [logs for logs in tables if len({next(iter(log.series)) for log in logs}) == len(logs) > 1]
-    joined = {id(logs[0]): _columns_of(logs) for logs in tables}
+    joined = {id(logs[0]): _merged(*map(_Written, logs)) for logs in tables}
     left = {id(log) for _, *logs in tables for log in logs}
     return [joined.get(id(log), log) for log in attempts if id(log) not in left]
-
-
-def _columns_of(logs: Sequence[Attempt]) -> Attempt:
-    series = {name: column for log in logs for name, column in log.series.items()}
-    sources = tuple(source for log in logs for source in log.sources)
-    faults = tuple(fault for log in logs for fault in log.faults)
-    is_cut = any(log.truncated for log in logs)
-    return replace(logs[0], sources=sources, series=series, faults=faults, truncated=is_cut)
 
 
 def _on_one_counter(attempt: Attempt) -> Attempt:
@@ -203,8 +195,7 @@ def _episodes(monitors: Sequence[Attempt]) -> Attempt:
     environments = [monitor.series for monitor in monitors]
     ended = np.concatenate([own[LENGTH].times for own in environments])
     order = np.argsort(ended, kind="stable") if len(environments) > 1 else np.arange(len(ended))
-    lengths = np.concatenate([own[LENGTH].values for own in environments])[order]
-    steps = np.cumsum(lengths).astype(np.int64)
+    steps = np.cumsum(np.concatenate([own[LENGTH].values for own in environments])[order]).astype(np.int64)
     series = dict[str, Series]()
     for metric in environments[0]:
         having = (own for own in environments if metric in own)
@@ -213,8 +204,7 @@ def _episodes(monitors: Sequence[Attempt]) -> Attempt:
             values = np.concatenate([curve.values for curve in logged])[order]
             times = np.concatenate([curve.times for curve in logged])[order]
             series[metric] = Series(metric, Role.OTHER, steps, values, times)
-    first, *others = (_Written("", "", "", monitor) for monitor in monitors)
-    return replace(_merged(first, others), series=series)
+    return replace(_merged(*map(_Written, monitors)), series=series)
 
 
 def started(attempt: Attempt) -> float:
@@ -231,8 +221,7 @@ def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]
     for log in attempts:
         made_for_it = BY_TIME.fullmatch(_around(log).rpartition("/")[2])
         only_results = made_for_it and all(len(s) <= 1 for s in log.series.values())
-        is_aside = _is_of_events(log) and (not log.series or only_results)
-        (asides if is_aside else kept).append(log)
+        (asides if _is_of_events(log) and (not log.series or only_results) else kept).append(log)
     if not kept:
         return [log for log in asides if log.series], []
     facts_aside = []
@@ -318,21 +307,22 @@ def _since_fork(state: Attempt, earlier: Sequence[Attempt]) -> Attempt:
 
 
 class _Written(NamedTuple):
-    """An event file: the folder of its process, its writer ("" for the first), the prefix of its tags."""
+    """A log; an event file with the folder of its process, its writer ("" for the first), and the prefix of
+    its tags."""
 
-    home: str
-    writer: str
-    before: str
     log: Attempt
+    home: str = ""
+    writer: str = ""
+    before: str = ""
 
     @classmethod
     def of(cls, log: Attempt) -> _Written:
         folder, tag = f"/{_around(log)}".rstrip("/"), next(iter(log.series), "")
         if len(log.series) == 1 and (scalars := home_of_scalars(folder, tag)):
             name = f"{tag}/{scalars[1]}"
-            return cls(*scalars, "", replace(log, series={name: replace(log.series[tag], metric=name)}))
+            return cls(replace(log, series={name: replace(log.series[tag], metric=name)}), *scalars)
         home, _, name = folder.rpartition("/")
-        return cls(home, name, f"{name}/", log) if name.lower() in WRITERS else cls(folder, "", "", log)
+        return cls(log, home, name, f"{name}/") if name.lower() in WRITERS else cls(log, folder)
 
 
 def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
@@ -353,12 +343,12 @@ def _joined(group: list[_Written]) -> list[Attempt]:
     leaders = sorted(leading, key=lambda part: _begun(part.log))
 
     def led_by(part: _Written) -> int:
-        ours = [i for i, (*_, leader) in enumerate(leaders) if _process(leader) == _process(part.log) != ""]
+        ours = [i for i, (leader, *_) in enumerate(leaders) if _process(leader) == _process(part.log) != ""]
         running = [i for i in ours or range(len(leaders)) if _begun(leaders[i].log) <= _begun(part.log)]
         return (running or ours[:1] or [0])[-1]
 
     followers = grouped(chain(*others), led_by)
-    return [_merged(leader, followers.get(i, ())) for i, leader in enumerate(leaders)]
+    return [_merged(leader, *followers.get(i, ())) for i, leader in enumerate(leaders)]
 
 
 def _is_of_events(attempt: Attempt) -> bool:
@@ -370,8 +360,9 @@ def _around(attempt: Attempt) -> str:
     return attempt.name.rpartition("/")[0]
 
 
-def _merged(leader: _Written, followers: Sequence[_Written]) -> Attempt:
-    series, parts = dict[str, Series](), (leader, *followers)
+def _merged(*parts: _Written) -> Attempt:
+    """One attempt of all series, called as the first log."""
+    series = dict[str, Series]()
     for part in parts:
         for tag, points in part.log.series.items():
             name = part.before + tag
@@ -381,4 +372,4 @@ def _merged(leader: _Written, followers: Sequence[_Written]) -> Attempt:
     sources = tuple(source for part in parts for source in part.log.sources)
     faults = tuple(fault for part in parts for fault in part.log.faults)
     is_cut = any(part.log.truncated for part in parts)
-    return replace(leader.log, sources=sources, series=series, faults=faults, truncated=is_cut)
+    return replace(parts[0].log, sources=sources, series=series, faults=faults, truncated=is_cut)
