@@ -25,6 +25,23 @@ def read_text(folder: Path, text: str, name: str = "log.txt") -> Attempt:
     return attempt_of(folder, text, name)
 
 
+def log_of(folder: Path, text: str) -> Path:
+    """The log `train.log` of this text."""
+    (folder / "train.log").write_text(text, "utf-8")
+    return folder / "train.log"
+
+
+def attempts_of(folder: Path, text: str) -> list[Attempt]:
+    """All attempts of such a log."""
+    return read(log_of(folder, text))
+
+
+def spans(attempts: list[Attempt], metric: str) -> dict[str, tuple[int, int, int]]:
+    """Number of points, first and last step of a metric, by attempt."""
+    steps = {attempt.name: attempt.series[metric].steps.tolist() for attempt in attempts}
+    return {name: (len(own), own[0], own[-1]) for name, own in steps.items()}
+
+
 def points(attempt: Attempt) -> Points:
     """Step and value of each point of every metric."""
     return {metric: points_of(attempt, metric) for metric in attempt.series}

@@ -5,20 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.logs import attempts_of as attempts
+from tests.logs import points_of as points
 
 from chronicle.metrics.roles import assign, judged_loss
-from chronicle.model import Attempt, Role
-from chronicle.readers import read
-
-
-def attempts(folder: Path, text: str) -> list[Attempt]:
-    (folder / "train.log").write_text(text)
-    return read(folder / "train.log")
-
-
-def points(attempt: Attempt, metric: str) -> list[tuple[int, float]]:
-    series = attempt.series[metric]
-    return list(zip(series.steps.tolist(), series.values.tolist(), strict=True))
+from chronicle.model import Role
 
 
 def test_the_last_line_that_a_carriage_return_parts_counts_though_it_has_no_end(tmp_path: Path) -> None:

@@ -7,22 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.logs import log_of as log
+from tests.logs import spans as steps
 
 from chronicle.metrics.roles import assign
-from chronicle.model import Attempt
 from chronicle.readers import read
 from chronicle.timeline import stitch
-
-
-def steps(attempts: list[Attempt], metric: str) -> dict[str, tuple[int, int, int]]:
-    """Number of points, first and last step of a metric, by attempt."""
-    series = {attempt.name: attempt.series[metric].steps.tolist() for attempt in attempts}
-    return {name: (len(s), s[0], s[-1]) for name, s in series.items()}
-
-
-def log(folder: Path, text: str) -> Path:
-    (folder / "train.log").write_text(text)
-    return folder / "train.log"
 
 
 def test_nanogpt_begins_anew_where_it_does_not_know_its_rate_of_work(tmp_path: Path) -> None:

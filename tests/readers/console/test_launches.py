@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.logs import log_of as log
+from tests.logs import spans as steps
 
 from chronicle.classify import classify
-from chronicle.model import Attempt
 from chronicle.readers import read
 from chronicle.timeline import stitch
 from chronicle.timeline.joins import last_ending
@@ -18,17 +19,6 @@ ARGUMENTS = "args: seed=7 lr=0.05 dataset=moons\n"
 def lines(first: int, end: int, end_with: str = "") -> str:
     rows = (f"[step {n}/90] loss: {2 - n / 100:.3f}, lr: {1e-3 - n * 1e-6:.3e}\n" for n in range(first, end))
     return "".join(rows) + end_with
-
-
-def steps(attempts: list[Attempt], metric: str) -> dict[str, tuple[int, int, int]]:
-    """Number of points, first and last step of a metric, by attempt."""
-    series = {attempt.name: attempt.series[metric].steps.tolist() for attempt in attempts}
-    return {name: (len(s), s[0], s[-1]) for name, s in series.items()}
-
-
-def log(folder: Path, text: str) -> Path:
-    (folder / "train.log").write_text(text)
-    return folder / "train.log"
 
 
 @pytest.mark.parametrize(("head", "n"), [("Train for 40 steps on cpu\n", 2), ("Train on 40 batches\n", 1)])

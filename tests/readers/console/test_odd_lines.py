@@ -5,23 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.logs import points_of as points
+from tests.logs import read_text as read
 
 from chronicle.metrics.roles import assign
-from chronicle.model import Attempt
-from chronicle.readers import read_file
-
-
-def read(tmp_path: Path, text: str, name: str = "train.log") -> Attempt:
-    """The only attempt of a log."""
-    log = tmp_path / name
-    log.write_text(text, "utf-8")
-    (attempt,) = read_file(log)
-    return attempt
-
-
-def points(attempt: Attempt, name: str) -> list[tuple[int, float]]:
-    series = attempt.series[name]
-    return list(zip(series.steps.tolist(), series.values.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("prefix", ["", "(TaskRunner pid=4120) "])
