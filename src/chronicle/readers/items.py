@@ -55,11 +55,6 @@ _TRUE = re.compile(r"(?:(?:y )?true|actual|ground truth)(?: (?:class|label|value
 Columns = Mapping[str, Column]
 
 
-def result_columns(path: Path, columns: Columns, n_rows: int) -> list[str]:
-    """The columns that say that the rows are results, also where steps seem to count them."""
-    return predictions(columns) or grid_columns(columns, n_rows) or evaluated_episodes(path, columns)
-
-
 def grid_columns(columns: Columns, n_rows: int) -> list[str]:
     """The settings in a table that holds a few results of each of several trainings, say after 10, 50 and 100
     epochs; none in any other table. Its steps begin again and again, while a setting changes where they do

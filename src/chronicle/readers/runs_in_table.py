@@ -72,7 +72,8 @@ def attempts_of(
 def _course_or_items(path: Path, read: Callable[..., Attempt], columns: Columns, n_rows: int) -> Attempt:
     """The attempt of a table, on the axis "item" where its rows are results of configurations or of items.
     Where steps without an order, or all the same, seem to count the rows, only numbers of items say so."""
-    names = [_OF_RUNS] if _OF_RUNS in columns else items.result_columns(path, columns, n_rows)
+    names = [_OF_RUNS] if _OF_RUNS in columns else items.predictions(columns)
+    names = names or items.grid_columns(columns, n_rows) or items.evaluated_episodes(path, columns)
     attempt = read()
     steps = max(attempt.series.values(), key=len).steps
     n_moves, n_down = (np.count_nonzero(way(steps[1:], steps[:-1])) for way in (np.not_equal, np.less))

@@ -163,8 +163,7 @@ def axis_of(columns: Mapping[str, Column]) -> Axis:
     inner = ((IN_EPOCH_NAMES, "step", epochs_of(columns)), (EPOCH_NAMES, "epoch", NO_COLUMN))
     for names, counted, epochs in inner if axis.counts == "row" else inner[:1]:
         for name, column in columns.items():
-            may_count = names_one_of(name, names) and _is_axis(column.values)
-            if may_count and counts_up(column.whole(), epochs):
+            if names_one_of(name, names) and _is_axis(column.values) and counts_up(column.whole(), epochs):
                 return Axis(name, counted, column)
     return axis
 
@@ -212,8 +211,7 @@ def equated(columns: Mapping[str, Column], name: str, others: Sequence[str]) -> 
     column, placed = columns[name], dict[str, int]()
     axis = column.whole()
     for other in others:
-        counter = columns[other].whole()
-        more = _placed(axis, counter, same=counted_by(other) == "step")
+        more = _placed(axis, columns[other].whole(), same=counted_by(other) == "step")
         if len(more.rows):
             placed[other], axis, column = len(more.rows), _merged(axis, more), _merged(column, more)
     return Axis(name, counted_by(name), column, placed)
@@ -318,8 +316,6 @@ def _is_axis(values: NDArray[Any]) -> bool:
 
 def is_whole(values: NDArray[Any]) -> Mask:
     """Which are whole numbers that fit 64 bits."""
-    if values.dtype == np.int64:
-        return np.ones(len(values), bool)
     return np.asarray((values == np.floor(values)) & (np.abs(values) < 2.0**63))
 
 
@@ -405,8 +401,7 @@ def across_epochs(steps: Steps, epochs: Column, length: int) -> Steps:
     rows, epoch = whole_epochs(epochs)
     known = np.full(len(steps), -1)
     known[rows] = np.arange(len(rows))
-    latest = np.maximum(np.maximum.accumulate(known), 0)
-    done = epoch[latest] - min(int(epoch[0]), 1)
+    done = epoch[np.maximum(np.maximum.accumulate(known), 0)] - min(int(epoch[0]), 1)
     return np.asarray(steps + length * done, np.int64)
 
 

@@ -68,7 +68,9 @@ def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSEr
 
 def _attempts(log: Log) -> list[Attempt]:
     columns = log.columns()
-    uncounted = _are_uncounted([steps for steps, _, _ in columns.values()])
+    all_steps = [steps for steps, _, _ in columns.values()]
+    # as where `add_scalar` is given no step: some tag has several points, and all are at step 0
+    uncounted = any(len(steps) > 1 for steps in all_steps) and not any(map(np.any, all_steps))
     columns = _counted(columns) if uncounted else columns
     series = {tag: Series(tag, Role.OTHER, *column) for tag, column in columns.items()}
     faults = Faults(log.path)
@@ -81,11 +83,6 @@ def _attempts(log: Log) -> list[Attempt]:
     facts, listed = facts_of(log.texts.values()), tuple(faults.all("more records are damaged; skipped"))
     axis = "row" if uncounted else "step"
     return [Attempt(log.path.name, (str(log.path),), series, facts, listed, log.truncated, axis=axis)]
-
-
-def _are_uncounted(steps: Sequence[Steps]) -> bool:
-    """Whether a tag has several points and all are at step 0, as where `add_scalar` is given no step."""
-    return any(len(own) > 1 for own in steps) and not any(own.any() for own in steps)
 
 
 def _counted(columns: Mapping[str, Column]) -> dict[str, Column]:
@@ -120,8 +117,7 @@ def facts_of(texts: Iterable[Text]) -> dict[str, Scalar]:
 def _add_session(message: bytes, config: dict[str, Any], facts: dict[str, Scalar]) -> None:
     for start in messages(message, _SESSION_START):
         for entry in (last_of(parameter, tfrecord.BYTES) for parameter in messages(start, 1)):
-            name = entry.get(1, b"").decode("utf-8", "backslashreplace")
-            config[name] = _struct_value(entry.get(2, b""))
+            config[entry.get(1, b"").decode("utf-8", "backslashreplace")] = _struct_value(entry.get(2, b""))
         if begun := last_of(start, tfrecord.FIXED64).get(5):
             facts["started_at"] = float(struct.unpack("<d", begun)[0])
     for end in messages(message, _SESSION_END):
