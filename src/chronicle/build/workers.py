@@ -153,8 +153,7 @@ def held() -> Iterator[None]:
         return
     came: list[int] = []
     usual = {number: signal.signal(number, lambda number, _: came.append(number)) for number in _ENDING}
-    masks = sys.platform != "win32"
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if sys.platform != "win32" else None
     try:
         yield
     finally:

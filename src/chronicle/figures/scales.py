@@ -184,8 +184,7 @@ def _panel(tracks: Sequence[Track]) -> Panel:
 def _names(tracks: Sequence[Track]) -> list[str]:
     """Short names for the tracks of a panel: metrics without their common beginning, or data sets."""
     metrics = [t.metric for t in tracks]
-    columns = enumerate(zip(*metrics, strict=False))
-    same = next((i for i, letters in columns if len(set(letters)) > 1), 0)
+    same = next((i for i, letters in enumerate(zip(*metrics, strict=False)) if len(set(letters)) > 1), 0)
     cut = max((i + 1 for i, c in enumerate(metrics[0][:same]) if c in "/._- "), default=0)
     return [t.metric[cut:] or t.metric if cut else t.dataset or t.metric for t in tracks]
 

@@ -190,8 +190,7 @@ def _families(names: tuple[str, ...]) -> list[list[str]]:
     """Groups of names that differ only in their last part, in their last word, or in their first word."""
     families = list[list[str]]()
     for shared_by in (_without_last_part, _without_last_word, _without_first_word):
-        groups = grouped(names, shared_by).values()
-        families += (group for group in groups if 1 < len(group) <= _MOST_SHARES)
+        families += (group for group in grouped(names, shared_by).values() if 1 < len(group) <= _MOST_SHARES)
     return families
 
 

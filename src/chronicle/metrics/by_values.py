@@ -192,10 +192,9 @@ def _negated(series: Log) -> dict[str, ByValues]:
     for name, metric in series.items():
         negated = _NEGATED.get(role_of(name))
         of_bound = negated is not None and names.is_bound(name)
-        if of_bound or plain(name) in aliases.LOG_PROBABILITIES:
-            values = metric.values[:1] if of_bound else metric.values
-            if (values >= 0).all():
-                decided[name] = ByValues(negated or Role.LOSS, "is told with its sign changed")
+        may_be = of_bound or plain(name) in aliases.LOG_PROBABILITIES
+        if may_be and ((metric.values[:1] if of_bound else metric.values) >= 0).all():
+            decided[name] = ByValues(negated or Role.LOSS, "is told with its sign changed")
     most = max((len(series[name]) for name in decided), default=0)
     losses = [name for name in series if role_of(name) in LOSSES]
     return decided if all(names.is_error(n) and len(series[n]) < most for n in losses) else {}
@@ -267,8 +266,7 @@ def _is_clock(name: str, values: Floats) -> bool:
 
 def _no_data_sets(series: Log, roles: Roles) -> list[str]:
     """The losses that no known word calls those of data sets, if the whole is often above or below all."""
-    of_sets = with_role(roles, Role.DATASET_LOSS)
-    unknown = [name for name in of_sets if not aliases.CORPORA & loss_words(name)]
+    unknown = [name for name in with_role(roles, Role.DATASET_LOSS) if not aliases.CORPORA & loss_words(name)]
     for loss in (series[name] for name in with_role(roles, Role.LOSS)):
         same = [series[n].values for n in unknown if np.array_equal(series[n].steps, loss.steps)]
         if len(same) < 2 or len(loss) < MIN_POINTS:

@@ -346,8 +346,7 @@ def _arrays(path: Path, wanted: Collection[str] = ()) -> Iterator[tuple[str, byt
 def _form_of(stream: BytesIO) -> Form:
     """What the header of an array says, behind which its numbers begin: the shape of a table of numbers that
     are arrays of one each, as some rewards are, without the axis of these. Raises what NumPy does."""
-    is_first = npy.read_magic(stream) == (1, 0)
-    read_header = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
+    read_header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
     with warnings.catch_warnings(action="ignore"):  # that the file was written by Python 2
         shape, by_columns, dtype = read_header(stream)
     of_one = len(shape) == 3 and shape[2] == 1 < min(shape[:2])

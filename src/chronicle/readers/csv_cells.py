@@ -89,8 +89,7 @@ class Table:
             self.names = self._given or header_names(*cells_of([header], self.delimiter))
         except csv.Error as err:
             raise BadLog(str(self.path), f"has a header that cannot be read ({err})") from err
-        body = self._begin[not self._given :]
-        self._spelling = spelling_of(body, self.delimiter, len(self.names))
+        self._spelling = spelling_of(self._begin[not self._given :], self.delimiter, len(self.names))
         self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
 
     @property

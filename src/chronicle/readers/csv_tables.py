@@ -364,8 +364,7 @@ def _rows_of_curves(head: Head) -> tuple[list[Row], bool]:
     runs = labels if are_unique else [f"{label} {n}".strip() for n, label in enumerate(labels, 1)]
     named = [{"run": run} if len(runs) > 1 else {} for run in runs]
     name, of_runs = loss_of(head.path), zip(named, curves, strict=True)
-    rows = [run | {name: value} for run, curve in of_runs for value in curve]
-    return rows, is_cut
+    return [run | {name: value} for run, curve in of_runs for value in curve], is_cut
 
 
 @lru_cache(maxsize=1)

@@ -70,8 +70,7 @@ def named_facts(flat: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
     for name, value in islice(flat, MAX_ENTRIES):
         inner = below_config(name)
         facts.setdefault(f"config/{inner}" if inner else name, value)
-    named = {_CANONICAL[key]: facts[f"config/{key}"] for key in _CANONICAL if f"config/{key}" in facts}
-    return named | facts
+    return {_CANONICAL[key]: facts[f"config/{key}"] for key in _CANONICAL if f"config/{key}" in facts} | facts
 
 
 def below_config(name: str) -> str:
@@ -106,8 +105,7 @@ def from_yaml(text: str) -> Any:
 
 def _end_last(begun: list[tuple[bool, list[Any]]]) -> None:
     is_mapping, items = begun.pop()
-    pairs = zip(map(str, items[::2]), items[1::2], strict=False)
-    begun[-1][1].append(dict(pairs) if is_mapping else items)
+    begun[-1][1].append(dict(zip(map(str, items[::2]), items[1::2], strict=False)) if is_mapping else items)
 
 
 def scalar(text: str) -> Any:

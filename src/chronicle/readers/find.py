@@ -104,8 +104,7 @@ def _beginning(path: Path, *version: int) -> Iterator[Head]:
 
 def log_like(path: Path) -> bool:
     """Whether the name of a file says that it is a log; if it cannot be read then, that is a problem."""
-    suffix = os.path.splitext(plain_name(path))[1].lower()
-    return "tfevents" in path.name or is_of_logs(suffix)
+    return "tfevents" in path.name or is_of_logs(os.path.splitext(plain_name(path))[1].lower())
 
 
 def is_log(path: Path) -> bool:
@@ -368,8 +367,7 @@ def home_of_scalars(folder: str, tag: str) -> tuple[str, str] | None:
     ('runs/a', 'val')
     """
     for between in "_/":
-        made = "/" + tag.replace("/", between) + between
-        home, made_by, name = folder.rpartition(made)
+        home, made_by, name = folder.rpartition("/" + tag.replace("/", between) + between)
         if made_by and name and "/" not in name:
             return home, name
     return None
@@ -390,8 +388,7 @@ def _families(logs: list[Path]) -> dict[str, list[Path]]:
         families[run_key(family[0]) or _shared_name(family[0])] = family
     parts = [log for log in unnamed if _is_part_of_training(log)]
     for log in unnamed:
-        name = "" if len(parts) > 1 and log in parts else _stem(log)
-        families.setdefault(name, []).append(log)
+        families.setdefault("" if len(parts) > 1 and log in parts else _stem(log), []).append(log)
     return families
 
 
@@ -426,8 +423,7 @@ def _without_last_word(name: str) -> str:
         return name
     word = last[1].lower()
     is_attempt = len(word) == 1 or word.isdigit() or _ATTEMPT.fullmatch(word)
-    is_part = is_attempt or word.rstrip("0123456789") in _COMMON_WORDS
-    return name[: last.start()] if is_part else name
+    return name[: last.start()] if is_attempt or word.rstrip("0123456789") in _COMMON_WORDS else name
 
 
 def _stem(log: Path) -> str:

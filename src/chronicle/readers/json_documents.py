@@ -396,8 +396,7 @@ def _rows_by_own_steps(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
 
 def fewest_cells(names: Iterable[str]) -> int:
     """How many numbers make a column: fewer where a loss stands beside its held-out loss, as of Keras."""
-    roles = set(map(role_of, names))
-    return MIN_JUDGED_ROWS if roles >= {Role.LOSS, Role.VALIDATION_LOSS} else MIN_CELLS
+    return MIN_JUDGED_ROWS if set(map(role_of, names)) >= {Role.LOSS, Role.VALIDATION_LOSS} else MIN_CELLS
 
 
 def _are_cells(value: Any, fewest: int = MIN_CELLS) -> bool:

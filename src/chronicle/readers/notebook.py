@@ -87,8 +87,7 @@ def _trainings(head: Head) -> Iterator[tuple[str, list[Attempt]]]:
     cells, state = _cells(head)
     with scratch() as folder:
         for cell, texts in cells:
-            files = [folder / f"{cell}.log", folder / f"{cell}.md"]
-            attempts = max(map(_read, files, texts), key=_n_points)
+            attempts = max(map(_read, [folder / f"{cell}.log", folder / f"{cell}.md"], texts), key=_n_points)
             if _n_points(attempts) >= FEWEST_POINTS:
                 file, place = Unpacked(Path(attempts[0].sources[0]), state), f"{head.path.name}#{cell}"
                 named = (named_back(attempt, file, head.path.with_name(place)) for attempt in attempts)

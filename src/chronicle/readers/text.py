@@ -58,8 +58,7 @@ class Head:
 
     def opened(self) -> TextIO:
         """The whole file as text; a small one is not read again. Raises OSError."""
-        is_whole = len(self.start) == self.size < HEAD_BYTES
-        file = io.BytesIO(self.start) if is_whole else self.path.open("rb")
+        file = io.BytesIO(self.start) if len(self.start) == self.size < HEAD_BYTES else self.path.open("rb")
         return io.TextIOWrapper(file, encoding_of(self.start), "replace")
 
     @property

@@ -78,8 +78,7 @@ def split(
         elif not cuts and (down := len(steps_back(ticks.steps))) > _rare_returns(ticks):
             doubts.append(_SORTED.format(name=attempt.name, down=down, rows=len(ticks)))
         elif resumed:
-            steps = ", ".join(map(str, ticks.steps[resumed]))
-            doubts.append(_PAUSED.format(name=attempt.name, steps=steps))
+            doubts.append(_PAUSED.format(name=attempt.name, steps=", ".join(map(str, ticks.steps[resumed]))))
             cuts = sorted({*cuts, *resumed})
         pieces = _cut(by_time, ticks, cuts)
         parts += pieces

@@ -186,8 +186,7 @@ def _chunk(data: bytes, first: int, n_cut: int, *, is_last: bool = False) -> Chu
     data = data if unfinished else data[:-1]
     if b"\r" not in data:
         return Chunk(data, range(first, first + data.count(b"\n") + 1), unfinished, n_cut, n_torn)
-    ends = _LINE_END.findall(data)
-    numbers = list(accumulate((end == b"\n" for end in ends), initial=first))
+    numbers = list(accumulate((end == b"\n" for end in _LINE_END.findall(data)), initial=first))
     return Chunk(data.replace(b"\r", b"\n"), numbers, unfinished, n_cut, n_torn)
 
 

@@ -108,8 +108,7 @@ class Bars:
     def end(self) -> Rows:
         """The lines at the end of the log. Those that a buffer held back stand at the last bar."""
         ended = not math.isnan(self.end_epoch) or str(self.drawn.get(self.total)) == self.total
-        n_losses = sum(self.loss in row.values for row in self.waiting)
-        kept_back = bool(self.waiting) if ended else n_losses > 1
+        kept_back = bool(self.waiting) if ended else sum(self.loss in row.values for row in self.waiting) > 1
         if not self.total and (ended or kept_back):
             self.total = next(iter(self.drawn), "")
         if kept_back and self.total:
@@ -152,8 +151,7 @@ class Bars:
         if len(ends) == 1 < n_lines[0]:
             distances = np.rint(by_epoch[with_loss][-1:] / n_lines)
         regular = len(ends) > 0 and n_lines[0] > 1 and distances[0] % 1 == 0 and np.ptp(distances) == 0
-        counted = (np.cumsum(with_loss) * distances[0]).astype(np.int64) if regular else after
-        return np.asarray(counted)
+        return np.asarray((np.cumsum(with_loss) * distances[0]).astype(np.int64) if regular else after)
 
     def _steps_per_epoch(self, after: Steps, before: Steps, epochs: Floats) -> tuple[float, bool]:
         """From lines between two drawings of the same count, which is sure, else from the end of the

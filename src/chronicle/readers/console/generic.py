@@ -383,8 +383,7 @@ class LogReader:
                 self.log.rows.take_back(values)
             self._running = record.shape, count, len(self.log.rows) + 1
         for source, numbers in record.by_line(values):
-            added = self.log.add(source.line, step, numbers, time=source.time, who=source.who)
-            if added and not counted:
+            if self.log.add(source.line, step, numbers, time=source.time, who=source.who) and not counted:
                 counters = [record.epoch] if record.epoch else [pair for _, pair in record.counters]
                 label = next((pair.name for pair in counters if pair.name != PROGRESS), "summary")
                 for name in numbers:

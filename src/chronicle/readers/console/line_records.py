@@ -125,8 +125,7 @@ def _evaluation_of(named: Sequence[Pair], text: str) -> str:
     own = len(metric) if others else 0  # "Validation phase loss: 0.3, accuracy: 0.9" is said of both
     text = text[: before + own] if before > 0 else text
     if named and (match := _EVALUATION.search(text)) and not OF_TRAINING.search(text):
-        verb = (match["ing"] or "").lower()
-        return verb.replace("evalu", "eval") or match[0].lower()
+        return (match["ing"] or "").lower().replace("evalu", "eval") or match[0].lower()
     return "val" if _best_beside_loss(tuple(pair.name for pair in named)) else ""
 
 
@@ -279,8 +278,7 @@ def _as_bar(pair: Pair) -> Pair:
     """``Training: 12/100`` as progress, by the name of its bar; not ``Accuracy: 90/100``, ``Buffer: 3/9``."""
     if not pair.of or counts(pair) or not _NO_BAR.isdisjoint(name_words(pair.name)):
         return pair
-    is_metric = is_known(pair.name) and role_of(pair.name) not in LOSSES
-    return pair if is_metric else pair._replace(name=PROGRESS)
+    return pair if is_known(pair.name) and role_of(pair.name) not in LOSSES else pair._replace(name=PROGRESS)
 
 
 @lru_cache(maxsize=2)  # a line that depends on those before it is asked for twice

@@ -148,8 +148,7 @@ class Faults:
 
     def worth_a_look(self, data: bytes) -> bool:
         """Whether any line of a piece of a log may tell of a fault or fact: much faster than line by line."""
-        lower = data.lower()
-        return bool(self._open) or any(map(lower.__contains__, _BYTES))
+        return bool(self._open) or any(map(data.lower().__contains__, _BYTES))
 
     def look(self, number: int, line: str, *, step: int | None = None, time: float = math.nan) -> None:
         """Notes the fault or fact of a line. ``step`` and ``time`` are those that the log has reached; a
@@ -162,8 +161,7 @@ class Faults:
             self._dated = time
         if fault is not None:
             before = (text for at, text in reversed(self._before) if at >= number - _LINES_BEFORE)
-            times = map(self._time, (line, *before))
-            at_time = next(filter(math.isfinite, times), time)
+            at_time = next(filter(math.isfinite, map(self._time, (line, *before))), time)
             host = fault.host or clean(stamp(line).host[:80])
             place = Place(str(self.path), line=number)
             self._add(number, replace(fault, place=place, host=host, at_step=step, at_time=at_time))

@@ -392,8 +392,7 @@ def _loss_recurs(training: Sequence[Record], mentions_training: bool, is_counted
     printed again and again (`LOSS_WEIGHT: 1.0`) do not."""
     losses = list[Pair]()
     for record in training:
-        has_clock = math.isfinite(record.sources[0].time)
-        judged = (Role.OBJECTIVE,) * mentions_training + SCORES * has_clock
+        judged = (Role.OBJECTIVE,) * mentions_training + SCORES * math.isfinite(record.sources[0].time)
         losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in judged]
     may_count = (p for p in losses if role_of(p.name) is not Role.OBJECTIVE or is_whole_reward(p.name))
     values = gathered((pairs.of_anyone(pair.name), pair.value) for pair in may_count).values()

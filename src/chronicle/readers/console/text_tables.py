@@ -250,8 +250,7 @@ def _names_of_deepxde(cells: Sequence[str]) -> tuple[str, ...]:
         return sum(abs(math.log(train / test)) for train, test in both) / len(both) if both else math.inf
 
     n_losses = min(range(1, len(values) // 2 + 1), key=distance)
-    sizes = (n_losses, n_losses, len(values) - 2 * n_losses)
-    groups = zip(_OF_DEEPXDE[1:], sizes, strict=True)
+    groups = zip(_OF_DEEPXDE[1:], (n_losses, n_losses, len(values) - 2 * n_losses), strict=True)
     return (_OF_DEEPXDE[0], *(f"{name}/{i + 1}" if n > 1 else name for name, n in groups for i in range(n)))
 
 

@@ -202,8 +202,7 @@ def masked_crcs(buffer: U8, begin: Ints, end: Ints) -> U32:
 
 def masked_crcs_of_words(words: NDArray[np.uint64]) -> U32:
     """Masked CRC-32C of each 64-bit number (the lengths of frames), stored with its lowest byte first."""
-    rows = words.astype("<u8").view(np.uint8).reshape(-1, 8)
-    return _masked(_checksums(rows) ^ _of_inversion()[8])
+    return _masked(_checksums(words.astype("<u8").view(np.uint8).reshape(-1, 8)) ^ _of_inversion()[8])
 
 
 def _masked_rows(buffer: U8, begin: Ints, end: Ints, width: int) -> U32:
@@ -251,8 +250,7 @@ def _after_zeros(state: U32, n_bytes: int) -> U32:
 def _zeros_tables(n_bytes: int) -> U32:
     if n_bytes > 1:  # a power of two
         return np.stack([_after_zeros(table, n_bytes // 2) for table in _zeros_tables(n_bytes // 2)])
-    places = 8 * np.arange(4, dtype=np.uint32)
-    return _after_bits(np.arange(256, dtype=np.uint32) << places[:, None], 8)
+    return _after_bits(np.arange(256, dtype=np.uint32) << (8 * np.arange(4, dtype=np.uint32))[:, None], 8)
 
 
 @lru_cache(maxsize=1)
@@ -290,8 +288,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
             yield number, kind, value
             continue
         if kind == BYTES:
-            short = at < end and message[at] < 0x80
-            size, at = (message[at], at + 1) if short else varint(message, at)
+            size, at = (message[at], at + 1) if at < end and message[at] < 0x80 else varint(message, at)
         elif (size := {FIXED64: 8, FIXED32: 4}.get(kind, -1)) < 0:
             raise ValueError(f"wire type {kind}")
         if at + size > end:

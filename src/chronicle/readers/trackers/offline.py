@@ -356,8 +356,7 @@ def _read_trackio(path: Path) -> list[Attempt]:
             if not isinstance(cells, dict) or not isinstance(step, int):
                 broken[run_id, run_name] += 1
                 continue
-            row = {**dict(flat(cells)), "_step": step, "_timestamp": str(timestamp)}
-            rows[run_id, run_name].append(row)
+            rows[run_id, run_name].append({**dict(flat(cells)), "_step": step, "_timestamp": str(timestamp)})
         kept = store.rows("configs", ("run_id", "run_name", "config"))
         configs = {(run_id, name): json_or_none(config) for run_id, name, config in kept}
         alerts = gathered(_trackio_alerts(path, store))
