@@ -137,6 +137,7 @@ RESUMED = (
     "2025-01-02 10:00:00,500 - mmdet - INFO - load checkpoint from w/epoch_3.pth\n"
     "2025-01-02 10:00:01,500 - mmdet - INFO - resumed epoch 3, iter 40\n",
     "resumed epoch: 3, iter: 40\n",
+    "Resuming training runs/detect/train/weights/last.pt from epoch 41 to 90 total epochs\n",
 )
 
 
@@ -158,6 +159,41 @@ def test_what_goes_on_from_a_checkpoint_may_stand_still_at_once(goes_on: bool, t
     ]
     patterns = classify(read(log(tmp_path, sentence + "".join(rows)))).patterns
     assert ("failed-run" in patterns) is not goes_on
+
+
+LOADED = (
+    "Restoring states from the checkpoint path at logs/version_0/checkpoints/last.ckpt",
+    "=> loaded checkpoint 'out/model.pth.tar' (epoch 40)",
+    "loading checkpoint model_latest.model train= True",
+    "Restored from ./tf_ckpts/ckpt-40",
+)
+
+
+def minutes_of(first: int, end: int, hour: int, before: str = "") -> str:
+    """A row a minute, with ``before`` in front of each."""
+    rows = lines(first, end).splitlines(keepends=True)
+    clocks = [f"2025-01-02 {hour:02d}:{n:02d}:00 - INFO - " for n in range(len(rows))]
+    return "".join(
+        "".join(clock + line for line in (before + row).splitlines(keepends=True))
+        for clock, row in zip(clocks, rows, strict=True)
+    )
+
+
+@pytest.mark.parametrize("sentence", LOADED)
+def test_a_process_that_loads_a_checkpoint_after_a_pause_is_another_launch(
+    sentence: str, tmp_path: Path
+) -> None:
+    head = f"Using device: cuda\n{sentence}\nStart training\n"
+    text = "Start training\n" + minutes_of(0, 40, 10) + minutes_of(40, 41, 12, head) + minutes_of(41, 90, 13)
+    attempts = read(log(tmp_path, text))
+    assert steps(attempts, "loss") == {"train.log#1": (40, 0, 39), "train.log#2": (50, 40, 89)}
+    assert [(join.kind, join.to_step) for join in stitch(attempts).joins] == [("resume", 40)]
+
+
+@pytest.mark.parametrize("before", ["Start training\nLoaded model from out/best.pt\n", "Start training\n"])
+def test_rounds_that_begin_so_without_a_pause_are_of_one_launch(before: str, tmp_path: Path) -> None:
+    text = minutes_of(0, 60, 10, before) + minutes_of(60, 120, 11, before)
+    assert steps(read(log(tmp_path, text)), "loss") == {"train.log": (120, 0, 119)}
 
 
 def test_nanogpt_that_is_resumed_has_another_launch(tmp_path: Path) -> None:

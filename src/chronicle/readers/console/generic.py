@@ -23,7 +23,7 @@ from chronicle.model import Attempt, Role, Steps
 from chronicle.readers.console import line_records, pairs
 from chronicle.readers.console.chunks import PossibleRecord
 from chronicle.readers.console.counting import LABEL, Course, Repeats
-from chronicle.readers.console.line_records import LAUNCH, REPEATED, RESUMED, TRIAL, Gatherer, Record
+from chronicle.readers.console.line_records import LAUNCH, LOADED, REPEATED, RESUMED, TRIAL, Gatherer, Record
 from chronicle.readers.console.line_shapes import Learned, Shapes
 from chronicle.readers.console.log import Column, Line, Log
 from chronicle.readers.console.pairs import IMPROVED, PROGRESS, is_judged, is_known, is_result
@@ -41,6 +41,7 @@ _MOST_TRIES = 16  # places in a block of lines at which reading in a batch is tr
 _ARGUMENTS = re.compile(r"(?i)\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b")
 _PARAMETERS = re.compile(r"(?i)\b(?<!best )param(?:eter)?s[:= ]{1,3}\{")  # an optimiser may tell its own, too
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
+_RECENT_ROWS, _PAUSE_TIMES = 64, 10.0  # a process that starts again takes longer than a row
 _FIRST_NAMES = 3  # names of arguments by which a line of them is recognised
 _GENERATIONS, _FITNESS = {"gen", "generation", "generations"}, {"best", "avg", "average", "mean", "max"}
 
@@ -223,6 +224,7 @@ class LogReader:
         self._evaluation = ""  # that was announced, until something counts
         self._announced = False  # whether one was, in this epoch
         self._begun, self._resumed = "", False  # the event where a launch may have begun; if one resumed
+        self._loaded = False  # whether a checkpoint was loaded since something counted
         self._given: Mapping[str, Scalar] = {}  # the parameters of the launch that may have begun
         self._named_trial = self._trial = ""  # the training named last, and the one to which the rows belong
         self._tries_left = 0
@@ -285,6 +287,7 @@ class LogReader:
                 yield record
                 continue
             self._resumed |= event == RESUMED  # who says from where it resumes is another process
+            self._loaded |= event == LOADED
             if record.shape:
                 at = record.counters[0][1].value if record.counters else None
                 what = line_records.LOADED if event == RESUMED else event
@@ -301,6 +304,8 @@ class LogReader:
         before = course.position
         step, counts = (self._row, False) if by_row else course.step(record)
         of_epoch = record.epoch is not None and course.counter == record.epoch.name  # perhaps as a heading
+        self._resumed |= self._has_started_again(record)
+        self._loaded &= not counts
         if not (may_begin or self._resumed) or not (counts or by_row or of_epoch):
             return step, counts
         trial = {"trial": named} if named else {}
@@ -317,6 +322,14 @@ class LogReader:
                 self._row, self._in_row = 0, {}
             return (self._row, False) if by_row else course.step(record)
         return step, counts
+
+    def _has_started_again(self, record: Record) -> bool:
+        """Whether a heading of the beginning came again and a checkpoint was loaded, after the longest pause
+        so far: each round of a training may begin so, but takes no longer for it."""
+        if not self._loaded or self._begun != REPEATED:
+            return False
+        *gaps, pause = np.diff([*self.log.rows.times[-_RECENT_ROWS:], record.sources[0].time])
+        return bool(gaps) and bool(pause > max(_PAUSE_TIMES * np.median(gaps), 2 * max(gaps)))
 
     def _row_of(self, record: Record, values: dict[str, float], step: int | None, known: bool) -> int | None:
         """The row of a record where no name counts, None before the first: a metric that occurs again begins
@@ -408,7 +421,7 @@ class LogReader:
         reading = learned.reading
         places = reading.form.kept.get(self.course.counter)
         other_trial = (reading.form.trial or self._named_trial) != self._trial
-        if self._evaluation or self._begun or self._resumed or other_trial or not places:
+        if self._evaluation or self._begun or self._resumed or self._loaded or other_trial or not places:
             return 0
         if gatherer.is_open or gatherer.shapes is not self._shapes:
             return 0

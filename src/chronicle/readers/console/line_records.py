@@ -59,7 +59,7 @@ _CHECKPOINT = re.compile(
 # `=> Resuming training from step 500`; `resumed epoch 12, iter 3600` of OpenMMLab. What resumes without a
 # place was only paused, as for an evaluation.
 _RESUMED = re.compile(
-    r"[^\w\n]{0,8}(?:resum(?:ed|ing)\b(?: \w+){0,3}? (?:from|at)\b(?! \d\d?:)"
+    r"[^\w\n]{0,8}(?:resum(?:ed|ing)\b(?: [\w./\\-]+){0,3}? (?:from|at)\b(?! \d\d?:)"
     r"|resumed (?:epoch|iter|step)\b:? \d)",
     re.IGNORECASE,
 )
@@ -324,6 +324,8 @@ class Gatherer:
             if form.event == _PART:
                 pair = Pair(form.names[0], reading.values[0], reading.ends.get(0, 0))
                 yield from self._add_to_block(pair, source)
+            elif form.event == LOADED and not form.names:  # which ends no block
+                yield Record(reading, (source,))
             elif form.names or form.event in (EVALUATES, LAUNCH, REPEATED, RESUMED, TRIAL):
                 yield from self._end_block()
                 yield Record(reading, (source,))
