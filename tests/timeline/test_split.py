@@ -332,6 +332,14 @@ def test_a_bookkeeping_value_at_step_0_makes_no_relaunch():
     assert timeline.series["hp_metric"].live.tolist() == [False, True]
 
 
+def test_a_bookkeeping_value_at_step_0_is_no_start_of_a_launch_with_one_row():
+    logs = [
+        log(name, steps, start=start, hp=series("hp_metric", [0], [-1.0], start))
+        for name, steps, start in (("a", [49], 0), ("b", range(49, 700, 50), HOUR))
+    ]
+    assert joins(stitch(logs)) == [("relaunch", "a", "b", 49, 49, 0)]
+
+
 @st.composite
 def untidy(draw):
     """Rows of one log as they come: attempts, rows that swapped places, steps that were logged twice."""
