@@ -81,12 +81,17 @@ def terms_of_sums(values: Floats) -> Floats | None:
 
 def first_showings(values: Floats, *, in_bar: bool = False) -> NDArray[np.intp] | None:
     """The rows of what is shown again until it is measured anew every so many rows; None for other values. A
-    bar is not redrawn at every count, and may end between two measurements."""
+    bar is not redrawn at every count, and may end between two measurements; where it is redrawn at each, what
+    it shows for twice as long or more was measured as often."""
     firsts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     lengths = np.diff(firsts)
     usual = median(lengths) if len(lengths) >= _FEWEST_SHOWN else 0.0
     is_usual = lengths >= _FEWEST_SHOWN if in_bar else lengths == usual
-    return firsts if usual >= _FEWEST_SHOWN and np.mean(is_usual) >= _REGULAR_SHARE else None
+    if usual < _FEWEST_SHOWN or np.mean(is_usual) < _REGULAR_SHARE:
+        return None
+    if not in_bar or (lengths[1:] % usual).any():
+        return firsts
+    return np.append(0, np.arange(firsts[1], len(values), int(usual)))
 
 
 def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:

@@ -443,6 +443,19 @@ def test_what_a_bar_shows_until_it_is_given_new_numbers_is_one_point_each(tmp_pa
     assert points(attempt, "loss") == [(n, 3 - n / 64) for n in range(8, 80, 8)]
 
 
+def test_what_a_bar_shows_twice_as_long_was_measured_twice(tmp_path: Path) -> None:
+    """A loss that is printed with few decimals is often the same again, as at counts 40, 70 and 80."""
+    losses = {10: 6.05, 20: 0.49, 30: 0.31, 40: 0.31, 50: 0.04, 60: 0.01, 70: 0.01, 80: 0.01, 90: 0.02}
+    shown, text = "", ""
+    for count in range(96):
+        text += f"\rSFT: {count:3}%|###| {count}/96 [00:{count % 60:02}<01:00,  1.05it/s{shown}]"
+        if count in losses:
+            shown = f", loss {losses[count]:.4f}"
+            text += f"\rSFT: {count:3}%|###| {count}/96 [00:{count % 60:02}<01:00,  1.05it/s{shown}]"
+    (attempt,) = attempts(tmp_path, text)
+    assert dict(points(attempt, "loss")) == losses
+
+
 def test_what_bars_show_is_one_point_each_however_often_they_are_redrawn(tmp_path: Path) -> None:
     """Every seventh count of three bars, which are given new numbers at every hundredth."""
     shown = ((bar, n) for bar in range(3) for n in (*range(0, 250, 7), 250))
