@@ -252,7 +252,7 @@ ALIASES: tuple[Alias, ...] = (
         r"\bgrad(ient)?s?\b.*\bnorm\b|\bnorm\b.*\bgrad(ient)?s?\b|\bg ?norm\b|\bglobal norm\b|^norm$|^grdn$",
         "grad_norm, grad norm, gnorm, norm, hidden_gradient_norm, grdn"),
     Alias(Role.OTHER, EVALUATED
-        + r".*\b(runtime|time|per (second|sec|s)|steps|duration|samples|step)$|\beta\b|\bdata time\b",
+        + r".*\b(runtime|time|per (second|sec|s)|steps?|duration|samples|examples)$|\beta\b|\bdata time\b",
         "eval_runtime, eval_samples_per_second, eta_seconds, data_time"),
     Alias(Role.OTHER,
         rf"^(?=.*{PER_SECOND}|.*\b(throughput|flops)\b).*\b(sampler|sampled|sampling|rollouts?|generat\w+"

@@ -9,7 +9,7 @@ import pytest
 from tests.depth import few
 from tests.logs import points, read_text
 
-from chronicle.model import Attempt
+from chronicle.model import Attempt, Role
 from chronicle.readers import read
 from chronicle.readers.console import FORMATS, megatron
 from chronicle.readers.text import Head
@@ -137,6 +137,29 @@ def test_a_fault_between_records_stands_at_the_step_before_it(tmp_path):
     assert [
         (fault.kind, fault.at_step, fault.at_time, fault.where.rpartition("/")[2]) for fault in attempt.faults
     ] == [("out-of-memory", 7, 1738822327.0, "slurm.out:8"), ("time-limit", 19, 1738823400.0, "slurm.out:21")]
+
+
+def test_the_results_of_a_task_stand_at_the_step_before_them(tmp_path):
+    log = tmp_path / "job.out"
+    lines = ""
+    for step in (10, 20):
+        lines += f" iteration {step:8}/   900 | consumed samples: {64 * step} | lm loss: {90 / step:.6E} |\n"
+        lines += f"{'-' * 80}\n validation results on SQUARES | number correct: {step / 10:.4E} | "
+        lines += f"total examples: 4.0000E+00 | avg accuracy: {step / 40:.4E}\n{'-' * 80}\n"
+    lines += " test results on PRIMES | avg loss: 2.5000E+00 | ppl: 1.2182E+01 | token ratio: 1.5\n"
+    log.write_text(lines)
+    (attempt,) = read(log)
+    held_out = {name: s for name, s in attempt.series.items() if name.startswith(("validation/", "test/"))}
+    assert {name: [*zip(s.steps, s.values, strict=True)] for name, s in held_out.items()} == {
+        "validation/SQUARES/number correct": [(10, 1.0), (20, 2.0)],
+        "validation/SQUARES/total examples": [(10, 4.0), (20, 4.0)],
+        "validation/SQUARES/avg accuracy": [(10, 0.25), (20, 0.5)],
+        "test/PRIMES/avg loss": [(20, 2.5)],
+        "test/PRIMES/ppl": [(20, 12.182)],
+        "test/PRIMES/token ratio": [(20, 1.5)],
+    }
+    roles = [Role.OTHER, Role.OTHER, Role.VALIDATION_SCORE, Role.VALIDATION_LOSS]
+    assert [s.role for s in held_out.values()][:4] == roles
 
 
 def test_a_log_is_known_behind_pages_of_other_text(tmp_path):

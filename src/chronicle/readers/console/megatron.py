@@ -30,13 +30,13 @@ NAME = "megatron"
 MARKS = (rb"iteration +\d+ */ *\d+ *\|[^|\n]{1,100}: {0,20}[^\s|]{1,60} *\|",)
 
 _LINE = re.compile(
-    rb"iteration +\d+ */ *\d+ *\||(?:validation|test) loss at |world size: \d|training is done\]"
-    rb"|successfully (?:sav|load)ed checkpoint|" + SETTING
+    rb"iteration +\d+ */ *\d+ *\||(?:validation|test) (?:loss at|results on) |world size: \d"
+    rb"|training is done\]|successfully (?:sav|load)ed checkpoint|" + SETTING
 )
 _RECORD = re.compile(r"iteration +(?P<step>\d{1,20}) */ *\d+ *\|")
 _EVALUATION = re.compile(
-    r"(?P<split>validation|test) loss at (?:iteration +(?P<step>\d{1,20})|the end of training)"
-    r"(?: (?:on|for) (?P<of>[^|]{1,80}?)(?: set| data)?)? *\|"
+    r"(?P<split>validation|test) (?:loss at (?:iteration +(?P<step>\d{1,20})|the end of training)|results)"
+    r"(?: (?:on|for) (?P<of>[^|]{1,80}?)(?: set| data)?)? *\|"  # the results are those of a task
 )
 _SIZES = re.compile(r"([\w-]{1,60}(?: parallel)?[ -]size): (\d+)")
 _CHECKPOINT = re.compile(
