@@ -239,6 +239,13 @@ def test_lines_that_do_not_fit_are_counted_with_their_number(tmp_path: Path) -> 
     ]
 
 
+def test_a_row_that_lost_a_mark_before_a_column_without_a_name_is_whole(tmp_path: Path) -> None:
+    text = "Epoch\tLoss\tAcc\t\n1\t2.5\t0.5\t\n2\t2.25\t0.75\n"
+    attempt = attempt_of(tmp_path, text)
+    assert (points(attempt)["Loss"], attempt.faults) == ([(1, 2.5), (2, 2.25)], ())
+    assert points(attempt_of(tmp_path, text[:-1]))["Loss"] == [(1, 2.5)]  # its last cell may be cut
+
+
 def test_a_field_beyond_the_limit_of_csv_costs_its_line(tmp_path: Path) -> None:
     attempt = attempt_of(tmp_path, f"step,loss\n1,2.5\n2,{'9' * 200_000}\n3,2.0\n")
     assert points_of(attempt) == [(1, 2.5), (3, 2.0)]

@@ -125,6 +125,8 @@ class Table:
             return []
         width = len(self.names)
         row, wrong = self._cells(line)
+        if not (wrong or unfinished or any(self.names[len(row) :])):
+            row = row + [""] * (width - len(row))  # a mark is lost at the end, where no name stands
         if not wrong and len(row) != width and (len(row) < width or any(row[width:])):
             if len(row) > width and (wider := self._wider(line_number, row)):
                 return wider

@@ -45,6 +45,7 @@ from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _MONTH = re.compile(r"\d{4}-\d\d")
+_DIGITS = re.compile(r"[-+]?\d[\d.]*(?:[eE][-+]?\d+)?")
 # Columns whose texts say nothing of whether a table that counts is a log.
 _NAMES_AND_DATES = {*RUN_NAMES, *PHASE_NAMES, *TIME_NAMES}
 _LOGS = frozenset(("log", "logs", "history"))  # words of a file's name
@@ -78,9 +79,9 @@ def identify(head: Head) -> bool:
         return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:
         return is_metric(head.path, header[0], [cell for row in body for cell in row])
-    names = header[::2] if all(numeric[1::2]) and not any(numeric[::2]) else []
-    if any(row[::2] == names for row in body):  # `Step, 1, Loss, 0.5`: each row names its own numbers
-        return False
+    shapes = [[_DIGITS.sub("0", cell) for cell in row] for row in (header, *body)]
+    if any(row != header and shape == shapes[0] for row, shape in zip(body, shapes[1:], strict=True)):
+        return False  # `Step, 1, Loss 0.5`: each row names its own numbers
     counts = any(map(counts_steps, header))
     apart = [column_key(name) in _NAMES_AND_DATES for name in header]
     if not counts and not (any(apart) and any(map(names_a_loss, header))):
@@ -282,6 +283,7 @@ def _may_change_settings(head: Head, names: Sequence[str], rows: Sequence[Sequen
 _LONGEST_ROW, _AROUND = 1 << 20, ", \t\n"  # of a file of curves, in characters; around its numbers
 _LABEL = re.compile(r"([A-Za-z][\w .-]{0,40}?) ?[:=] ?(?=\[)")  # in front of a list: `LSTM: [0.7, 0.5]`
 _NAMED_LIST = re.compile(r"\s*([A-Za-z][\w ./-]{0,40}?)\s?[:=]\s{0,4}\[([^\[\]]*)(?:\][ \t]*[;,]?|\Z)")
+_WITH_NUMBER = re.compile(r"[ :=]-?\d+\.\d+%?$")  # "loss 0.5", which is no name
 # A header, and the first row up to some numbers of its first list.
 _WITH_LISTS = re.compile(
     r"""([^\r\n\[]{1,1000})\r?\n([^\r\n"'\[\]]{0,1000})["']?\[\s?(?:[-+.\deEnaif]+,? +){2}"""
@@ -308,7 +310,8 @@ def _holds_lists(head: Head) -> bool:
     names = list(map(str.strip, match[1].split(delimiter := delimiter_of(match[1]))))
     listed = names[match[2].count(delimiter) :][:1]
     moves = any(names_a_loss(name) or role_of(name) is Role.OBJECTIVE for name in listed)
-    return moves and not any(map(counts_steps, names))
+    names = [word for name in names for word in re.split(r"\s{2,}", name)]
+    return moves and not any(counts_steps(name) or _WITH_NUMBER.search(name) for name in names)
 
 
 def _rows_of_lists(head: Head) -> tuple[list[Row], bool]:
