@@ -185,6 +185,15 @@ def test_a_bar_whose_numbers_are_filled_up_to_five_signs_shows_nan(tmp_path: Pat
     assert [str(value) for value in loss.values[18:22]] == ["0.158", "inf", "-inf", "nan"]
 
 
+def test_numbers_that_are_filled_up_to_eight_signs_show_nan(tmp_path: Path) -> None:
+    text = "".join(
+        f"ppocr INFO: epoch: [1/9], global_step: {n}, lr: 0.000013, loss: {loss}, avg_samples: 15.0\n"
+        for n, loss in enumerate(["2.500000", "nanxxx", "-infxx", "infxxx", "2.250000"])
+    )
+    (attempt,) = read(log(tmp_path, text))
+    assert [str(value) for value in attempt.series["loss"].values] == ["2.5", "nan", "-inf", "inf", "2.25"]
+
+
 def test_rows_whose_bars_a_terminal_cut_before_they_were_full(tmp_path: Path) -> None:
     """The last row of an epoch is its value, once the next epoch has begun."""
 

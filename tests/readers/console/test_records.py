@@ -47,6 +47,34 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "epoch",
     ),
+    "the steps of an episode count nothing": (
+        repeated("{i}00/1000: episode: {i}, episode steps: 18{b}, episode reward: {loss}\n"),
+        {"episode steps": [(i, 182 - i % 2) for i in STEPS], "episode reward": LOSS},
+        "step",
+    ),
+    "losses that are lists under a header in the first line": (
+        "Step      Train loss              Test loss               Test metric\n"
+        + repeated("{i}         [{loss}e+00, 1.00e+00]    [{loss}e+00, 2.00e+00]    []  \n"),
+        {
+            "Train loss": steps(*STEPS, first=5.5),
+            "Train loss/1": LOSS,
+            "Train loss/2": steps(*STEPS, first=1.0, by=0),
+            "Test loss": steps(*STEPS, first=6.5),
+            "Test loss/1": LOSS,
+            "Test loss/2": steps(*STEPS, first=2.0, by=0),
+        },
+        "step",
+    ),
+    "lines of names and numbers that commas part, beside a list": (
+        repeated("Round  {i}, Average loss {loss}, Test loss {loss}\nRound {i}, lr: 0.5, [21 28 {i}]\n"),
+        {"Average loss": LOSS, "Test loss": LOSS, "lr": steps(*STEPS, first=0.5, by=0)},
+        "step",
+    ),
+    "lines of a logger and numbers without names that commas part, beside a loss": (
+        repeated("INFO:Net, 2025-01-02 18:42:{i:02},331, 0.0464, loss {loss}\n"),
+        {"loss": steps(*range(10))},
+        "row",
+    ),
     "a bound of the log of a probability": (
         repeated("[iteration {i:04d}] ELBO: {loss}\n"),
         {"ELBO": LOSS},
@@ -761,6 +789,7 @@ FEWEST = {
     "epoch {e} batch {b}/2 | step {i} | nll_loss {loss}\n": 3,
     "{i}/10 loss {loss}\n": 4,
     "training: episode {i}, episode reward {loss}\n": 3,
+    "training: step {i} val acc {loss}\n": 3,
     "training: episode {i}, speed reward {loss}\n": 8,  # perhaps a part of one
     "training: epoch {e} step {i} tau: {loss}\n": 4,
     "step {i} objective: {loss}\n": 11,  # as solvers print it

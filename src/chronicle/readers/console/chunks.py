@@ -54,6 +54,7 @@ _OF_TERMINALS = tuple((byte, words, re.compile(pattern), new) for byte, words, p
     (b"<", [b"/s", b"s/"], rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])(?=[^\s\],|)]"
      rb"| +(?:\[?\d{2,4}[-/:]\d\d[-/:]\d\d|[\[(]?(?:INFO|WARN|DEBUG|ERROR)|[IWEF]\d{4} \d))", rb"\1\r"),
     (b"=", [b"=nan.", b"inf."], rb"(=-?(?:nan|inf))\.0*(?=[,\]])", rb"\1"),  # of Lightning, in five signs
+    (b":", [b"nanx", b"infx"], rb"(: -?(?:nan|inf))x{2,3}\b", rb"\1"),  # of PaddleOCR, in eight signs
     (b"=", [b" [="], rb"(?<=\d)(?=(\d+)/\1 \[=)", b"\r"),  # of Keras, whose way back to the line is lost
 ))
 # fmt: on

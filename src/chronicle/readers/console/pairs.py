@@ -32,6 +32,7 @@ _NO_COUNT = word_set("""
     accum accumulation best checkpoint every final first grad gradient inner last log max min n next num
     patience per ppo save saved total until warmup
 """)
+_LENGTHS = {"episode steps", "episode_steps"}  # how many an episode has
 _IN_BRACKETS = re.compile(r"\(\w*\)$")
 
 
@@ -60,7 +61,7 @@ def rank_of_name(name: str) -> int | None:
     """How well a name counts steps (0 is best); None where it does not. Names of epochs have no rank."""
     name = _IN_BRACKETS.sub("", name)
     rank, last = step_rank(name), last_word(name.replace("-", "_"))
-    if last in EPOCH_WORDS:
+    if last in EPOCH_WORDS or name.lower() in _LENGTHS:
         return None
     if rank is None and not _NO_COUNT & _words(name):
         rank = step_rank(last) if " " in name else None
@@ -154,6 +155,17 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # DARTS and what was made of it: batch, loss, and two accuracies
     ("e", rf"^(train|valid|test) (\d{{3,9}}) ([\d.]+e[-+]\d+) ({_FLOAT}) ({_FLOAT})$",
      r"\1 loss = \3, \1 top1 = \4, \1 top5 = \5"),
+    # "Loss [31, 100](epoch, minibatch): 3.25": what it is counted by
+    ("](", r"^([A-Za-z][\w ]{0,40}?) ?\[(\d{1,9}), ?(\d{1,12})\]\(([a-z]+), ?([a-z]+)\)(?=: )",
+     r"\4 \2, \5 \3, \1"),
+    ("@0.5", r"(?<=@0\.50):(?=0\.95)|(?<=@0\.5):(?=0\.95)", "-"),  # a mean of thresholds, of YOLOv6
+    # "loss ------: 0.5", "accuracy ......: 0.75"
+    ("", r"(?<=\w) ?[-=*.]{3,40} ?(?=[:=]\s)", ""),
+    # "epoch/iter: 49/12899"
+    ("/it", r"\b(epoch)/(iter(?:ation)?)s?[:=]? (\d{1,9})/(?=\d{1,12}\b)", r"\1 \3 \2 "),
+    # "Train 26, loss: 0.5", "Test 26, loss: 0.75"
+    (", ", r"(?i)^(train|test|val(?:id(?:ation)?)?|eval) (\d{1,9}), (?=[a-z][a-z ]{0,20}: \d)",
+     r"\1 epoch \2, "),
     # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step
     ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
     # NGCF and what was made of it: the loss, and the terms that it is the sum of
@@ -354,7 +366,7 @@ _PAIR = re.compile(
     (?! \s+days?\b | \s\d\d:\d\d)""",
     re.VERBOSE | re.IGNORECASE,
 )
-_LIST_NUMBER = re.compile(r"\[\s{0,8}(\d{1,15})(?:\]\s| \| )")  # of gradient boosting, gpt-2-simple
+_LIST_NUMBER = re.compile(r"\[\s{0,8}(\d{1,15})(?:\]:?\s| \| )")  # of gradient boosting, gpt-2-simple
 # A participant of federated learning: each has curves of its own.
 _OF_MEMBER = r"(?i:client|party|site|peer|silo|agent)[ _#-]{0,2}\d{1,6}"
 _MEMBER = re.compile(rf"\s{{0,8}}(\[)?(?P<name>{_OF_MEMBER})(?(1)\]|(?=\s?[:|-]\s))[\s:|-]*")
@@ -377,7 +389,7 @@ _PREPOSITIONS = word_set("""
 # The time left, a version, a process, a device.
 _NO_MEASURE = {"eta", "ert", "remaining", "v_num", "pid", "rank", "cuda"}
 # A source file or, as in "HTTP/1.1 200 OK", a version: the number behind it measures nothing.
-_NO_NAME = re.compile(r"\.(?:py|pyx|cpp|cc|c|cu|cuh|h|hpp|go|rs|java|scala)$|/\d+\.\d+$")
+_NO_NAME = re.compile(r"\.(?:py|pyx|cpp|cc|c|cu|cuh|h|hpp|go|rs|java|scala)(?: line)?$|/\d+\.\d+$")
 _BEST = re.compile(r"(?i)best(?=\s?[:=])")  # "Best = 6.0" is a name, "at best 6.0" is none
 STATEMENT = re.compile(r"(?i)(?:\s\s|[#,;] )return (?:\w{0,20}\[|-?\d+(?!\.?\d)|-?[\d.]+ +(?:#|if ))")  # code
 
@@ -443,7 +455,7 @@ def _name(words: str) -> str:
     words = _HEADING.sub("", words)
     while (last := words.rpartition(" ")[2].lower()) in _COPULA and words != "IS":
         words = words[: -len(last)].strip()
-    if last in _PREPOSITIONS or _NO_NAME.search(last):
+    if last in _PREPOSITIONS or _NO_NAME.search(words):
         return ""
     return words
 
@@ -451,6 +463,8 @@ def _name(words: str) -> str:
 def _is_no_time(name: str, after: str) -> bool:
     """Whether what has a duration is named like a counter or, with the unit right ``after`` the number (which
     that of `loss 2.5 min 2.1` is not), like what trainings are judged by, as a bare total is."""
+    if name.lower() == "cost":  # "cost: 229 sec"
+        return True
     return rank_of_name(name) is not None or (after != " " and (name == "total" or is_judged(name)))
 
 

@@ -361,14 +361,12 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
         in_epoch |= record.epoch is not None  # perhaps in a line above
         if step is None:
             continue
-        losses = (n for n in record.shape if "loss" in n.lower() or role_of(n) in LOSSES or is_bound(n))
-        has_loss = any(pairs.last_word(name) not in _OF_SOLVERS for name in losses)
+        has_loss = _has_loss(record.shape)
         is_named = bool(record.counters) and record.counters[0][1].name != PROGRESS
         by_epoch = is_named and record.epoch is not None
         if record.is_training and (mentions_training or has_loss or record.epoch):
             alike: tuple[object, ...] = (*map(pairs.of_anyone, record.shape), record.evaluation)
-            rewards = (n for n in record.shape if role_of(n) is Role.OBJECTIVE and is_whole_reward(n))
-            goes_on = has_loss or (mentions_training and any(rewards))
+            goes_on = has_loss or (mentions_training and _has_score(record.shape))
             n_enough = _FEWEST_NAMED if goes_on or by_epoch else _FEWEST_LINES
             n_enough = _FEWEST_EPOCHS if goes_on and (is_named or in_epoch) else n_enough
             has_begun |= has_loss and record.epoch is not None and record.epoch.of > 0
@@ -384,6 +382,18 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
                 return True
     few_shapes = len(steps_of) <= _SHAPES_OF_AN_EPOCH
     return has_begun and few_shapes and all((np.diff(steps) > 0).all() for steps in steps_of.values())
+
+
+def _has_loss(names: Iterable[str]) -> bool:
+    """Whether these are names of a loss, too, as other programs print none."""
+    losses = (name for name in names if "loss" in name.lower() or role_of(name) in LOSSES or is_bound(name))
+    return any(pairs.last_word(name) not in _OF_SOLVERS for name in losses)
+
+
+def _has_score(names: Iterable[str]) -> bool:
+    """Whether these are names of a score, or of a reward of a whole task, too."""
+    roles = ((name, role_of(name)) for name in names)
+    return any(role in SCORES or (role is Role.OBJECTIVE and is_whole_reward(name)) for name, role in roles)
 
 
 def _loss_recurs(training: Sequence[Record], mentions_training: bool, is_counted: bool) -> bool:
