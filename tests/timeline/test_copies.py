@@ -104,9 +104,50 @@ def test_a_short_log_that_ends_in_nan_is_a_copy_however_it_was_rounded():
     printed = assign({name: series(name, range(12), np.round(v, 4)) for name, v in values.items()})
     both = [Attempt(name, (name,), those) for name, those in (("scalars.json", whole), ("log", printed))]
     assert [c.name for c in stitch(both).copies] == ["scalars.json"]
-    values["data_time"][3] += 0.001
+    values["grad_norm"][3] += 0.001
     other = assign({name: series(name, range(12), v) for name, v in values.items()})
     assert stitch([both[1], Attempt("other", ("other",), other)]).copies == ()
+
+
+def test_four_digits_of_each_number_are_a_copy_of_all_of_them():
+    """As `results.txt` of YOLOv5 beside its events, whose first loss is another one: the sum of the parts."""
+    rng = np.random.default_rng(6)
+    values = {name: rng.random(30) ** 4 / 9 for name in ("train/box_loss", "val/box_loss", "val/cls_loss")}
+    events = assign({name: series(name, range(30), np.float32(v)) for name, v in values.items()})
+    printed = {n: np.array([float(f"{value:.4g}") for value in v]) for n, v in values.items()}
+    printed["train/loss"] = rng.random(30) + 1
+    table = assign({name: series(name, range(30), v) for name, v in printed.items()})
+    both = [Attempt(name, (name,), those) for name, those in (("events", events), ("results.txt", table))]
+    timeline = stitch(both)
+    assert len(timeline.attempts) == 1 and {*timeline.series} == {*printed}
+    printed["val/cls_loss"][4] *= 1.01
+    assert len(stitch(both).copies) == 0
+
+
+def test_three_rows_that_two_loggers_write_are_one_attempt_whatever_their_windows():
+    """As of detectron2: the file tells the time of a step by a median, and the console by a mean."""
+    values = {"total_loss": [1.8493, 1.0886, 0.8102], "loss_mask": [0.6926, 0.6871, 0.6314]}
+    rows = {name: series(name, [19, 39, 59], np.array(v)) for name, v in values.items()}
+    shown = {name: series(name, [19, 39, 59], np.round(v, 3)) for name, v in values.items()}
+    rows["loss_cls"] = series("loss_cls", [19, 39, 59], np.array([0.27091, 0.10204, 0.03262]))
+    shown["loss_cls"] = series("loss_cls", [19, 39, 59], np.array([0.2709, 0.102, 0.03262]))
+    rows["time"] = series("time", [19, 39, 59], np.array([0.21, 0.18, 0.16]))
+    shown["time"] = series("time", [19, 39, 59], np.array([0.52, 0.41, 0.42]))
+    both = [Attempt(n, (n,), assign(those)) for n, those in (("metrics.json", rows), ("log.txt", shown))]
+    assert len(stitch(both).copies) == 1
+
+
+def test_a_table_of_epochs_is_a_copy_of_events_that_hold_their_batches():
+    """As of ultralytics, whose table counts epochs from 0 and its events from 1."""
+    rng = np.random.default_rng(7)
+    held_out = {name: rng.random(12) + 1 for name in ("val/box_loss", "val/cls_loss", "metrics/mAP50(B)")}
+    batches = rng.random(120) + 1
+    events = {name: series(name, range(1, 13), v) for name, v in held_out.items()}
+    events["train/box_loss"] = series("train/box_loss", np.repeat(np.arange(1, 13), 10), batches)
+    table = {name: series(name, range(12), np.round(v, 4)) for name, v in held_out.items()}
+    table["train/box_loss"] = series("train/box_loss", range(12), batches.reshape(12, 10).mean(axis=1))
+    both = [Attempt(n, (n,), assign(those)) for n, those in (("events", events), ("results.csv", table))]
+    assert [c.name for c in stitch(both).copies] == ["results.csv"]
 
 
 @pytest.mark.parametrize("every", [1, 50])

@@ -31,10 +31,12 @@ _NOISE_SHARE = 0.25  # two seeds differ by their noise; two roundings by much le
 SAME_TIME_S = 60.0  # the clocks of two loggers in one process differ by less
 _OVERLAP_SHARE = 0.5  # share of the shorter one's wall clock in which both must have run
 _SAME_END_SHARE = 0.02  # share of the length within which two trainings end at the same step
+_FEW_DIGITS = (3, 4, 5)  # of numbers that are printed short
 _FAILED_SAMPLES = 3  # an attempt with no more samples failed at its start
 _SHORT_SAMPLES = 8  # the level of a shorter log is a single sample, and its end must be exactly equal
 _NEAR_END_SHARE = 0.25  # a loss goes on if it is nearer to the end than this share of its way from the start
 _FAR_NOISES = 4.0  # a loss has moved if it did by this many times its noise
+_OF_WINDOWS = (Role.STEP_TIME, Role.THROUGHPUT, Role.OTHER)  # of which each logger may tell means of its own
 _COLUMNS = ("steps", "values", "times")
 COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _TRAINED = frozenset(
@@ -59,10 +61,18 @@ def are_same(a: Any, b: Any) -> Mask:
 
 
 def _printing(values: Floats) -> Floats:
-    """The largest rounding error of each number: of the decimals, or of three digits, as a bar shows them."""
-    digits = 10.0 ** (np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values)))) - 2)
-    has_three = np.isclose(np.round(values / digits) * digits, values, rtol=1e-9, atol=0.0).all()
-    return np.maximum(rounding(values), 0.51 * digits * has_three)
+    """The largest rounding error of each number: of the decimals, or of the digits by which all are told, as
+    three are by a bar, and four by ``%.4g``."""
+    first = np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values))))
+    for last in (10.0 ** (first - n + 1) for n in _FEW_DIGITS):
+        if np.isclose(np.round(values / last) * last, values, rtol=1e-9, atol=0.0).all():
+            return np.maximum(rounding(values), 0.51 * last)
+    return rounding(values)
+
+
+def _is_of_batches(series: Series) -> bool:
+    """Whether a step has many values, as of the batches of an epoch, of which another log tells the mean."""
+    return len(series) >= 2 * len(np.unique(series.steps))
 
 
 def measured(attempt: Attempt) -> frozenset[str]:
@@ -272,8 +282,10 @@ class Pair:
         few samples, or one that soon ends in NaN, is not enough evidence; all metrics together are."""
         old, new = self.before.attempt.series, self.after.attempt.series
         both = [(s, new[m]) for m, s in old.items() if m in new and s.role not in SCHEDULES]
+        both = [(s, other) for s, other in both if _is_of_batches(s) is _is_of_batches(other)]
+        learned = [pair for pair in both if pair[0].role not in _OF_WINDOWS]
         n_equal = 0
-        for series, other in both if len(both) > 1 else ():
+        for series, other in (learned if len(learned) > 1 else both) if len(both) > 1 else ():
             a, b = at_common_steps(series, with_steps_moved(other, shift))
             late = np.abs(a.times - b.times) > SAME_TIME_S
             if len(a) < _COMMON_SHARE * min(len(series), len(other)) or late.any():
