@@ -97,6 +97,17 @@ def test_environments_are_one_series_of_episodes_in_the_order_in_which_they_end(
     )
 
 
+def test_environments_that_ran_at_other_times_are_of_other_trainings(tmp_path: Path) -> None:
+    """A training of two environments writes over the files of the first two of four, weeks later."""
+    for k, begun in enumerate((1.002e9, 1.002e9 + 1, 1e9, 1e9 + 2)):
+        monitor(tmp_path / f"{k}.monitor.csv", begun, [(20 + k, 50.0 + k), (30 + k, 90.0 + k)])
+    attempts = {attempt.name: attempt.series["episode reward"] for attempt in read(tmp_path)}
+    assert {name: (reward.steps.tolist(), reward.values.tolist()) for name, reward in attempts.items()} == {
+        "0.monitor.csv": ([20, 41, 71, 102], [20, 21, 30, 31]),
+        "2.monitor.csv": ([22, 45, 77, 110], [22, 23, 32, 33]),
+    }
+
+
 def test_a_launch_that_appends_to_the_file_of_an_environment_goes_on_behind_it(tmp_path: Path) -> None:
     """Its seconds begin again, so that sorted by them its episodes would stand among the earlier ones."""
     monitor(tmp_path / "monitor.csv", 1e9, [(20 + n, 2.0 * n) for n in (*range(1, 7), *range(1, 11))])

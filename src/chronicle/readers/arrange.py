@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
@@ -16,7 +16,7 @@ import numpy as np
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import role_of
-from chronicle.metrics.values import grouped, natural
+from chronicle.metrics.values import gathered, grouped, natural
 from chronicle.model import Attempt, Fault, Place, Role, Series, Steps
 from chronicle.readers.columns import LENGTH, REWARD
 from chronicle.readers.facts import BY_TIME, SideFacts, home_of
@@ -176,17 +176,33 @@ def _with_episodes(attempts: Sequence[Attempt]) -> list[Attempt]:
 
     rest, joint = [log for log in attempts if not is_monitor(log)], list[Attempt]()
     for folder, monitors in grouped(filter(is_monitor, attempts), _around).items():
-        episodes = _episodes(monitors)
-        others = [log for log in rest if _around(log) == folder and math.isfinite(started(log))]
-        if others:
-            nearest = min(others, key=lambda log: abs(_begun(log) - _begun(episodes)))
-            axis = max(nearest.series.values(), key=len)
-            steps = np.interp(episodes.series[LENGTH].times, axis.times, axis.steps).astype(np.int64)
-            placed = {metric: replace(curve, steps=steps) for metric, curve in episodes.series.items()}
-            placed[REWARD] = replace(placed[REWARD], role=Role.SCORE)
-            episodes = replace(episodes, series=placed)
-        joint.append(episodes)
+        for episodes in map(_episodes, _launches(monitors)):
+            joint.append(_at_steps_of(episodes, [log for log in rest if _around(log) == folder]))
     return rest + joint
+
+
+def _launches(monitors: Sequence[Attempt]) -> Collection[list[Attempt]]:
+    """The environments of each training, which run at the same time. One that is launched later with fewer of
+    them leaves the files of the others as they were."""
+    begins = [float(monitor.facts["started_at"]) for monitor in monitors]
+    launch, end, of = 0, -math.inf, dict[int, int]()
+    for i in sorted(range(len(monitors)), key=begins.__getitem__):
+        launch += begins[i] > end
+        of[i], end = launch, max(end, float(monitors[i].series[LENGTH].times.max(initial=begins[i])))
+    return gathered((of[i], monitor) for i, monitor in enumerate(monitors)).values()
+
+
+def _at_steps_of(episodes: Attempt, logs: Iterable[Attempt]) -> Attempt:
+    """The episodes at the steps of the log that began with them, where there is one."""
+    others = [log for log in logs if math.isfinite(started(log))]
+    if not others:
+        return episodes
+    nearest = min(others, key=lambda log: abs(_begun(log) - _begun(episodes)))
+    axis = max(nearest.series.values(), key=len)
+    steps = np.interp(episodes.series[LENGTH].times, axis.times, axis.steps).astype(np.int64)
+    placed = {metric: replace(curve, steps=steps) for metric, curve in episodes.series.items()}
+    placed[REWARD] = replace(placed[REWARD], role=Role.SCORE)
+    return replace(episodes, series=placed)
 
 
 def _episodes(monitors: Sequence[Attempt]) -> Attempt:
