@@ -190,6 +190,12 @@ def test_a_process_that_loads_a_checkpoint_after_a_pause_is_another_launch(
     assert [(join.kind, join.to_step) for join in stitch(attempts).joins] == [("resume", 40)]
 
 
+def test_a_process_that_loads_a_checkpoint_before_its_first_row_begins_the_log(tmp_path: Path) -> None:
+    head = f"Start training\n{LOADED[0]}\n"
+    text = f"{head}accuracy: 0.5\n{head}{lines(0, 40)}"
+    assert steps(read(log(tmp_path, text)), "loss") == {"train.log": (40, 0, 39)}
+
+
 @pytest.mark.parametrize("before", ["Start training\nLoaded model from out/best.pt\n", "Start training\n"])
 def test_rounds_that_begin_so_without_a_pause_are_of_one_launch(before: str, tmp_path: Path) -> None:
     text = minutes_of(0, 60, 10, before) + minutes_of(60, 120, 11, before)

@@ -326,9 +326,10 @@ class LogReader:
     def _has_started_again(self, record: Record) -> bool:
         """Whether a heading of the beginning came again and a checkpoint was loaded, after the longest pause
         so far: each round of a training may begin so, but takes no longer for it."""
-        if not self._loaded or self._begun != REPEATED:
+        times = self.log.rows.times[-_RECENT_ROWS:]
+        if not (self._loaded and times and self._begun == REPEATED):
             return False
-        *gaps, pause = np.diff([*self.log.rows.times[-_RECENT_ROWS:], record.sources[0].time])
+        *gaps, pause = np.diff([*times, record.sources[0].time])
         return bool(gaps) and bool(pause > max(_PAUSE_TIMES * np.median(gaps), 2 * max(gaps)))
 
     def _row_of(self, record: Record, values: dict[str, float], step: int | None, known: bool) -> int | None:
