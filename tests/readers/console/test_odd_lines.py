@@ -197,6 +197,18 @@ def test_a_launch_after_another_begins_near_its_first_epoch(tmp_path: Path) -> N
     assert [step for step, _ in points(attempt, "loss")] == [1, 2, 3, 1, 2]
 
 
+def test_what_a_callback_rounds_before_the_trainer_prints_it_counts_once(tmp_path: Path) -> None:
+    text = "".join(
+        f"callbacks - {{'loss': {4 - n / 4:.4f}, 'learning_rate': 4.999{n}e-05, 'epoch': 0.0{n}}}\n"
+        f"{{'loss': {4 - n / 4}, 'grad_norm': {n}.5, 'learning_rate': 4.999{n}23e-05, 'epoch': 0.0{n}}}\n"
+        for n in range(1, 6)
+    )
+    attempt = read(tmp_path, text)
+    assert points(attempt, "loss") == [(n, 4 - n / 4) for n in range(1, 6)]
+    assert points(attempt, "grad_norm") == [(n, n + 0.5) for n in range(1, 6)]
+    assert points(attempt, "learning_rate") == [(n, float(f"4.999{n}e-05")) for n in range(1, 6)]
+
+
 def test_a_loop_of_its_own_is_read_though_the_trainer_evaluates(tmp_path: Path) -> None:
     lines = [f"loss: {3 / (n + 1):.3f}, grad_norm: 1.5" for n in range(20)]
     lines.append("{'eval_loss': 0.5, 'eval_runtime': 3.0, 'epoch': 3.0}")

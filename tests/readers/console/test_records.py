@@ -792,6 +792,7 @@ FEWEST = {
     "training: step {i} val acc {loss}\n": 3,
     "training: episode {i}, speed reward {loss}\n": 8,  # perhaps a part of one
     "training: epoch {e} step {i} tau: {loss}\n": 4,
+    "epoch {i} box {loss} obj 0.5 cls 0.5\n": 3,
     "step {i} objective: {loss}\n": 11,  # as solvers print it
 }
 

@@ -191,11 +191,15 @@ def _fit(steps: Steps, epochs: Floats, steps_per_epoch: float) -> NDArray[np.boo
 def _read_hf(path: Path) -> list[Attempt]:
     """One attempt. Raises BadLog where no line holds a number."""
     bars = Bars()
-    of_lines = {"before": "", "is_doubled": None, "epoch": math.nan, "first_epoch": math.nan}
+    of_lines: dict[str, Any] = {"before": {}, "is_doubled": None, "epoch": math.nan, "first_epoch": math.nan}
     log = Log(path, "hf-console", bars=bars, n_rows=0, filtered=0, ended=False, **of_lines)
     log.axis, own = "row", log.state
     for line, values in _dictionaries(log, bars):
-        if _is_again(own, values):
+        if (more := _told_again(own, values)) is not None:
+            if bars.waiting:
+                bars.waiting[-1].values.update(more)
+            elif own["n_rows"] and more:
+                log.add(line, own["n_rows"], more)
             continue
         bars.loss = bars.loss or next(filter(_OF_TRAINING.fullmatch, sorted(values)), "")
         if _SUMMARY in values and bars.loss not in values:  # some tell the time so far in each line
@@ -224,14 +228,25 @@ def _read_hf(path: Path) -> list[Attempt]:
     return [attempt]
 
 
-def _is_again(own: dict[str, Any], values: dict[str, float]) -> bool:
-    """Whether a record comes again where the first one does: a callback prints what the Trainer rounds."""
-    before, own["before"] = own["before"], str(values | {"epoch": round(values.get("epoch", 0.0), 2)})
+def _told_again(own: dict[str, Any], values: Mapping[str, float]) -> dict[str, float] | None:
+    """What is new in a record that comes again where the first one does: a callback prints what the Trainer
+    rounds, or rounds some of what the Trainer prints. None for any other record."""
+    before, own["before"] = own["before"], dict(values)
+    is_same = bool(before) and all(_is_rounded(name, value, values) for name, value in before.items())
     if before and own["is_doubled"] is None:
-        own["is_doubled"] = before == own["before"]
-    if is_again := bool(own["is_doubled"]) and before == own["before"]:
-        own["before"] = ""
-    return is_again
+        own["is_doubled"] = is_same
+    if not (own["is_doubled"] and is_same):
+        return None
+    own["before"] = {}
+    return {name: value for name, value in values.items() if name not in before}
+
+
+def _is_rounded(name: str, value: float, exact: Mapping[str, float]) -> bool:
+    """Whether a value is one of these, or a rounded epoch or learning rate."""
+    if name not in exact or name == "epoch":
+        return name in exact and round(value, 2) == round(exact[name], 2)
+    is_rate = name == "learning_rate" and value == float(f"{exact[name]:.4e}")
+    return value == exact[name] or is_rate or (math.isnan(value) and math.isnan(exact[name]))
 
 
 def _count(own: dict[str, Any], values: Mapping[str, float], loss: str) -> None:

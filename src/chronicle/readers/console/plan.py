@@ -361,7 +361,7 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
         in_epoch |= record.epoch is not None  # perhaps in a line above
         if step is None:
             continue
-        has_loss = _has_loss(record.shape)
+        has_loss = _has_loss(record.shape) or (record.epoch is not None and record.form.is_judged_together)
         is_named = bool(record.counters) and record.counters[0][1].name != PROGRESS
         by_epoch = is_named and record.epoch is not None
         if record.is_training and (mentions_training or has_loss or record.epoch):
