@@ -47,6 +47,19 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "epoch",
     ),
+    "an indented line of names that are not known": (
+        repeated(
+            "[iter {i}/90] loss: {loss}, lr: 0.5\n\t\tfg/bg=(3/9), time cost: 5.5\n"
+            "\t\tfirst: 0.5, second: {loss}\nat line 5 of a file, 0.5\n"
+        ),
+        {
+            "loss": LOSS,
+            "lr": steps(*STEPS, first=0.5, by=0),
+            "first": steps(*STEPS, first=0.5, by=0),
+            "second": LOSS,
+        },
+        "step",
+    ),
     "the steps of an episode count nothing": (
         repeated("{i}00/1000: episode: {i}, episode steps: 18{b}, episode reward: {loss}\n"),
         {"episode steps": [(i, 182 - i % 2) for i in STEPS], "episode reward": LOSS},

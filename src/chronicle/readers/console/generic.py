@@ -43,6 +43,7 @@ _PARAMETERS = re.compile(r"(?i)\b(?<!best )param(?:eter)?s[:= ]{1,3}\{")  # an o
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _RECENT_ROWS, _PAUSE_TIMES = 64, 10.0  # a process that starts again takes longer than a row
 _FIRST_NAMES = 3  # names of arguments by which a line of them is recognised
+_MOST_INDENTED = 1 << 30  # before anything counts
 _GENERATIONS, _FITNESS = {"gen", "generation", "generations"}, {"best", "avg", "average", "mean", "max"}
 
 
@@ -204,6 +205,11 @@ def _without_lag(steps: Steps, values: NDArray[np.float64]) -> Steps:
     return np.asarray(steps + np.minimum(rows - begins[group], np.append(n_steps, len(steps))[group] - 1))
 
 
+def _indentation(record: Record) -> int:
+    text = record.sources[0].line.text
+    return len(text) - len(text.lstrip())
+
+
 class LogReader:
     """Follows a log record by record. Similar lines are read at once while the training only goes on."""
 
@@ -227,6 +233,7 @@ class LogReader:
         self._loaded = False  # whether a checkpoint was loaded since something counted
         self._given: Mapping[str, Scalar] = {}  # the parameters of the launch that may have begun
         self._named_trial = self._trial = ""  # the training named last, and the one to which the rows belong
+        self._indentation = _MOST_INDENTED  # of the line that counted last
         self._tries_left = 0
         self._learned: Learned | None = None
         self._shapes: Shapes | None = None
@@ -245,7 +252,8 @@ class LogReader:
             else:
                 if step is not None:
                     values = self._repeats.without_repeated(record, step, values)
-                known = counted or self._any_known(values)
+                known = counted or self._any_known(values) or self._is_continued(record, values)
+                self._indentation = _indentation(record) if counted else self._indentation
                 self._is_heading = not values if counted else self._is_heading
             # The log may have ended after the first line of a block.
             if not self.plan.by_row and (record.is_block or record.is_open):
@@ -345,6 +353,13 @@ class LogReader:
         if self.plan.row_counter in values:
             self._row = int(values.pop(self.plan.row_counter))
         return self._row
+
+    def _is_continued(self, record: Record, values: Mapping[str, float]) -> bool:
+        """Whether a line is indented more than that of the count, counts nothing itself and tells several
+        numbers, one of them with decimals: they belong to that count, whatever they are called."""
+        is_own = bool(record.counters or record.form.words.are_settings)
+        is_deeper = not is_own and _indentation(record) > self._indentation
+        return is_deeper and len(values) > 1 and any(value % 1 for value in values.values())
 
     def _any_known(self, names: Iterable[str]) -> bool:
         return any(name in self.log.rows.columns or is_known(name) for name in names)
