@@ -24,6 +24,7 @@ NAMES = {
         Loss/train, trainLoss, cross_entropy, bits_per_byte, epoch_loss, ema_loss, trn_loss, trnLoss,
         trainloss, tr_loss, loss_tr, tloss, TrainLoss, Training Loss, Trn Loss, Train_Loss, Epoch_loss,
         loss0, Loss 1, losses, train_losses, avg_train_loss, loss (train), nll, train_nll, nll_loss,
+        lossvalue,
         crossentropy, cross-entropy, train_xent, bpd, bits_per_dim, objective, train_objective,
         neg_elbo, nelbo, train_loss_ema, loss value, ppl, perplexity, train_ppl, Cost, Training Phase Loss,
         train_cost, mse, train_mse, mae, rmse, RMSE, bce, train_bce, ce, deviance, pinball, train_pinball,

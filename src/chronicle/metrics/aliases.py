@@ -97,7 +97,7 @@ SPELLED = {
     r"(?<![a-z])(?:trn?|train)[ _/]ls(?![a-z])": "train loss",
     r"(?<![a-z])(?:vl|va|val|valid|te|ts|test)[ _/]ls(?![a-z])": "validation loss",
     r"(?<![a-z])r(?:\^2|²)(?!\d)": "r2",
-    r"(?<![a-z])(err|loss)(?=[gd](?![a-z]))": r"\1",
+    r"(?<![a-z])(err|loss)(?=(?:[gd]|values?)(?![a-z]))": r"\1",
     r"(?<![a-z])([gd])(?=loss(?![a-z]))": r"\1",
 }
 

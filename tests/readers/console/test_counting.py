@@ -106,6 +106,30 @@ def test_of_two_tables_that_alternate_a_header_may_be_lost(tmp_path: Path) -> No
     assert points(attempt, "mAP50") == [(n, n / 16) for n in range(1, 13)]
 
 
+@pytest.mark.parametrize(
+    ("names", "cells", "wanted"),
+    [
+        ("Box(P  R  mAP50  mAP50-95)", "0.5  0.25  0.75  0.5", ["P", "R", "mAP50", "mAP50-95"]),
+        (
+            "Box(P  mAP50)  Mask(P  mAP50)",
+            "0.5  0.75  0.5  0.25",
+            ["Box P", "Box mAP50", "Mask P", "Mask mAP50"],
+        ),
+    ],
+)
+def test_names_in_the_brackets_of_a_group(names: str, cells: str, wanted: list[str], tmp_path: Path) -> None:
+    text = "".join(
+        f"Epoch  GPU_mem  box_loss  Size\n{n}/9  9.1G  {3 - n / 8}  640: 100%|##| 8/8\n"
+        f"Class  Images  {names}: 100%|##| 8/8\nall  107  {cells}\n"
+        for n in range(1, 10)
+    )
+    (attempt,) = attempts(tmp_path, text)
+    shown = dict(zip(wanted, map(float, cells.split()), strict=True))
+    assert {name: points(attempt, name) for name in wanted} == {
+        name: [(n, value) for n in range(1, 10)] for name, value in shown.items()
+    }
+
+
 def test_the_best_epoch_is_no_epoch_of_what_follows(tmp_path: Path) -> None:
     text = "".join(f"epoch {n} loss {2 - n / 16}\n" for n in range(1, 13))
     text += "Best results observed at epoch 4, saved as best.pt\nval_loss: 1.5\n"

@@ -195,10 +195,24 @@ def header(text: str) -> tuple[str, ...]:
         names = [name.strip() for name in text[2:].split(",")]
     names = names[len(names) > 2 and names[0] == "#" and names_counter(names[1]) :]
     names = [_LONG_NAMES.get(name.lower(), name) for name in names] if "#" in names else names
+    names = _out_of_brackets(names)
     are_names = all(_COLUMN.fullmatch(name) and number(name) is None for name in names)
     if not are_names or not 2 <= len(names) <= _MOST_COLUMNS:
         return ()
     return tuple(names) if any(map(names_counter, names[:2])) or names[0].lower() == "class" else ()
+
+
+def _out_of_brackets(names: list[str]) -> list[str]:
+    """The names of columns that stand in brackets behind that of their group, as in `Box(P  R  mAP50)` of
+    Ultralytics; with its name where there are several groups."""
+    opening = [name.count("(") > name.count(")") for name in names]
+    group, within = "", list[str]()
+    for name, begins in zip(names, opening, strict=True):
+        group, name = name.split("(", 1) if begins else (group, name)
+        is_last = bool(group) and name.count(")") > name.count("(")
+        within.append(f"{group} " * (sum(opening) > 1 and bool(group)) + name.removesuffix(")" * is_last))
+        group = "" if is_last else group
+    return within
 
 
 def names_counter(name: str) -> bool:
