@@ -359,26 +359,25 @@ def _unmarked_lengths(values: Floats) -> list[int]:
 
 def _is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:
     """Whether teeth bend (second differences) less and less, as a mean does, and the next begins far away."""
-    values, lengths = series.values, np.diff(np.append(begins, len(series)))
-    long, size = np.repeat(lengths >= _TOOTH_SAMPLES, lengths), np.repeat(lengths, lengths)
-    nth = np.arange(len(values)) - np.repeat(begins, lengths) + 1  # sample of its tooth, from 1
-    with np.errstate(invalid="ignore", over="ignore"):  # logged values may be as large as floats get
-        move = np.diff(values, prepend=np.nan)
-        late, reset = np.abs(move[long & (2 * nth > size)]), np.abs(move[begins[1:]])
-        late, reset = late[~np.isnan(late)], reset[~np.isnan(reset)]
-        known = np.isfinite(reset).any() and np.isfinite(late).any()
-        if len(begins) > 1 and (not known or median(reset) < _RESET_TIMES * median(late)):
-            return False
-        bend = np.abs(np.diff(move, prepend=np.nan))
-        ok = np.isfinite(bend) & (nth > 2) & long
-        grain = np.diff(np.unique(values[np.isfinite(values)])).min(initial=np.inf)
-    last = min(int(nth.max()), _MOST_POSITIONS)
-    parts = ((n, bend[ok & (nth == n)]) for n in range(3, last + 1))
-    hidden = next((n for n, part in parts if not (len(part) and median(part) > grain)), last + 1)
-    ok &= nth < hidden
+    lengths = np.diff(np.append(begins, len(series)))
+    is_long, length = np.repeat(lengths >= _TOOTH_SAMPLES, lengths), np.repeat(lengths, lengths)
+    nth = np.arange(len(series)) - np.repeat(begins, lengths) + 1  # sample of its tooth, from 1
+    moves = np.diff(series.values, prepend=np.nan)
+    late, resets = np.abs(moves[is_long & (2 * nth > length)]), np.abs(moves[begins[1:]])
+    late, resets = late[~np.isnan(late)], resets[~np.isnan(resets)]
+    known = np.isfinite(resets).any() and np.isfinite(late).any()
+    if len(begins) > 1 and (not known or median(resets) < _RESET_TIMES * median(late)):
+        return False
+    bends = np.abs(np.diff(moves, prepend=np.nan))
+    has_bend = np.isfinite(bends) & (nth > 2) & is_long
+    bends, nth = bends[has_bend], nth[has_bend]
+    # Bends smaller than the last digit of the log are not seen, and nor are those behind them.
+    grain = np.diff(np.unique(series.values[np.isfinite(series.values)])).min(initial=np.inf)
+    last = min(int(nth.max(initial=0)), _MOST_POSITIONS)
+    hidden = next((n for n in range(3, last + 1) if not median(bends[nth == n]) > grain), last + 1)
     if hidden < _TOOTH_SAMPLES:
         return False
-    x, y = np.log(nth[ok]), np.log(np.maximum(bend[ok], 0.5 * grain))
+    x, y = np.log(nth[nth < hidden]), np.log(np.maximum(bends[nth < hidden], 0.5 * grain))
     width = float(((x - x.mean()) ** 2).sum())
     exponent = float(((x - x.mean()) * y).sum()) / width
     return bool(exponent <= min(_MEAN_EXPONENT, -_MEAN_ERRORS * _LOG_NOISE_SPREAD / width**0.5))

@@ -1,6 +1,6 @@
-"""What the values of a log tell of its metrics: of those whose names decide nothing (shares that sum to one,
-parts of a total), and of those whose names say something else (a clock that is called a time, a part of a
-loss that stands for the whole)."""
+"""The roles of metrics according to their values: of metrics whose names decide nothing (shares that sum to
+one, parts of a total), and of those whose names mislead (a clock that is called a time, a part of a loss that
+stands for the whole)."""
 
 from __future__ import annotations
 
@@ -47,15 +47,16 @@ _CLOCKS = ("time", "seconds", "time s", "time sec")  # of a step, or since the s
 
 
 class ByValues(NamedTuple):
-    """The role of a series that its values tell, and why."""
+    """The role that a series has according to its values, and why."""
 
     role: Role
     why: str
 
 
 def measurements(values: Floats, role: Role) -> tuple[int, Floats]:
-    """How many values in front of a metric are not measured, and what the others measure: of a loss without
-    the zeros before there is one, and without summing it up."""
+    """How many values at the start of a metric were not measured, and the measurements in the others. A loss
+    may begin with zeros before the first one is known, and may be logged as a running sum, whose terms are
+    the measurements. Other metrics are returned as they are."""
     if role not in LOSSES:
         return 0, values
     n_zeros = arithmetic.zeros_in_front(values)
@@ -64,8 +65,8 @@ def measurements(values: Floats, role: Role) -> tuple[int, Floats]:
 
 
 def roles_by_values(logs: Iterable[Log]) -> dict[str, Role]:
-    """The roles that the values of the logs of one run tell; what they tell of one holds for all. Of many
-    logs with the same names, as of a run that was restarted a thousand times, the longest are asked."""
+    """The roles in the logs of one run according to their values; a role in one log holds for all. Of many
+    logs with the same names, as of a run that was restarted a thousand times, only the longest count."""
     alike = grouped(logs, tuple).values()
     asked = (nlargest(_MOST_ASKED, own, key=_longest) if len(own) > _MOST_ASKED else own for own in alike)
     return {name: by.role for log in chain(*asked) for name, by in by_values(log).items()}
@@ -77,8 +78,8 @@ def _longest(log: Log) -> int:
 
 @any_numbers
 def by_values(series: Log) -> dict[str, ByValues]:
-    """What the values of a log tell of names that decide nothing: shares sum to one, parts to a total; and
-    a bare loss may be that of the training and that of the evaluation in turn."""
+    """The roles of metrics whose names decide nothing, according to the values of a log. Shares sum to one,
+    and parts to a total; a bare loss may be that of the training and that of the evaluation in turn."""
     undecided_names, totals = _undecided(tuple(series))
     undecided = {name: series[name] for name in undecided_names}
     decided = _shares(undecided)
@@ -95,7 +96,7 @@ def by_values(series: Log) -> dict[str, ByValues]:
 
 
 def _shares(undecided: Log) -> dict[str, ByValues]:
-    """Metrics that sum to one in each row, as the ratios of a mixture."""
+    """The metrics that sum to one in each row, as the ratios of a mixture do."""
     decided = dict[str, ByValues]()
     of_no_role = {name: metric for name, metric in undecided.items() if role_of(name) is Role.OTHER}
     for family in arithmetic.shares(of_no_role):
@@ -109,7 +110,7 @@ def _shares(undecided: Log) -> dict[str, ByValues]:
 def _by_total(
     total: str, totals: Sequence[str], series: Log, undecided: Log, decided: Mapping[str, ByValues]
 ) -> dict[str, ByValues]:
-    """The metrics whose weighted sum is a total, and the total itself if no name says that it is a loss."""
+    """The roles of the metrics whose weighted sum is a total, and of a total that no name calls a loss."""
     known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
     candidates = {n: metric for n, metric in {**undecided, **known}.items() if n not in decided}
     if "total" in name_words(total):  # of which a bare `loss` may be a part
@@ -152,7 +153,7 @@ def _scores_of_phases(series: Log, names: Sequence[str]) -> dict[str, ByValues]:
 
 
 def _retold(series: Log, totals: Sequence[str]) -> dict[str, ByValues]:
-    """Bare losses that tell again, in turn, those of the training and of the evaluation."""
+    """The bare losses that repeat, in turn, the losses of the training and those of the evaluation."""
     decided = dict[str, ByValues]()
     for bare in totals:
         named = ({f"{phase} {plain(bare)}" for phase in phases} for phases in _PHASES)
@@ -164,9 +165,10 @@ def _retold(series: Log, totals: Sequence[str]) -> dict[str, ByValues]:
 
 
 def _made_small(series: Log) -> dict[str, ByValues]:
-    """A fitness of which less is better, as a loss: the best of each generation lies below the mean, and
-    falls. One that is told at checkpoints alone may lag below a mean that rises, but rises with it. A bare
-    score that only falls while the steps grow, as no reward does by chance, is told where it is better."""
+    """The scores of which less is better, which are losses. Of a fitness, the best of each generation is
+    below the mean, and falls; one that is only logged at checkpoints may lag below a mean that rises, but
+    rises with it. A bare score that falls in each row whose step grows is made small, as no reward falls so
+    by chance."""
     words = {n: name_words(n) for n, m in series.items() if Role.OBJECTIVE in (m.role, role_of(n))}
     decided = dict[str, ByValues]()
     for name in (n for n in series if plain(n) in aliases.BARE_SCORES):
@@ -186,8 +188,8 @@ def _made_small(series: Log) -> dict[str, ByValues]:
 
 
 def _negated(series: Log) -> dict[str, ByValues]:
-    """A logarithm of probabilities that is never below zero, or a bound of one that begins above it, as a
-    loss, where no other one is logged but errors that are told less often: its sign was changed."""
+    """The losses whose sign was changed: a logarithm of probabilities that is never below zero, or a bound of
+    one that begins above zero. {} if another loss is logged, except errors that are logged less often."""
     decided = dict[str, ByValues]()
     for name, metric in series.items():
         negated = _NEGATED.get(role_of(name))
@@ -201,8 +203,8 @@ def _negated(series: Log) -> dict[str, ByValues]:
 
 
 def _bare_total(total: Series, others: Sequence[str], why: str) -> dict[str, ByValues]:
-    """A bare `total` as the loss if it is the sum of losses, for which ``why`` is the equation, or else if it
-    counts nothing and stands beside ``others`` that are called losses: they are parts of it then."""
+    """The role of a bare `total`. It is the loss if it is a sum of losses (``why`` is the equation), or if it
+    counts nothing and ``others`` are called losses, which are then its parts."""
     if why or not others or not (total.values % 1 > 0).any():
         return {total.metric: ByValues(Role.LOSS, why)} if why else {}
     why = f"is called a total beside {', '.join(others[:_MOST_NAMED])}"
@@ -211,7 +213,7 @@ def _bare_total(total: Series, others: Sequence[str], why: str) -> dict[str, ByV
 
 @lru_cache(maxsize=16)
 def _undecided(logged: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names that decide nothing, and those that say that they are the whole loss, or else a whole."""
+    """The names that decide nothing, and those of the whole loss, or, without any, of what may be a total."""
     roles = {name: role_of(name) for name in logged}
     losses = [n for n, role in roles.items() if role is Role.LOSS and not names.is_error(n)]
     totals = tuple(name for name in losses if not loss_words(name))
@@ -220,12 +222,12 @@ def _undecided(logged: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...
     return tuple(unknown), totals or tuple(name for name in unknown if plain(name) in (*_TOTALS, "t"))
 
 
-# --- roles that names tell, and values contradict ---
+# --- roles by name that the values contradict ---
 
 
 def revised(series: Log, by_name: Roles) -> dict[str, Role]:
-    """The roles that names tell, without those that the values contradict: a clock is no duration, numbers of
-    rows or of games are no losses, and one of several losses is the whole or the one that is held out."""
+    """The roles by name, corrected where the values contradict them: a clock is no duration, numbers of rows
+    or games are no losses, and one of several losses is the whole one or the one that is held out."""
     roles = dict(by_name)
     for name in with_role(roles, Role.STEP_TIME, *LOSSES):
         if _is_misnamed(name, series[name].values, roles):
@@ -239,9 +241,9 @@ def revised(series: Log, by_name: Roles) -> dict[str, Role]:
 
 
 def _is_misnamed(name: str, values: Floats, roles: Roles) -> bool:
-    """Whether what is called a duration is a clock, or what is called a loss a number of something: `l` may
-    be the length of an episode, `eval_l` games that were lost, `train` stand before the number of an agent,
-    and a `total` be a number of rows. An `error` of what is steered has a sign."""
+    """Whether what is called a duration is a clock, or what is called a loss is a number of something. `l`
+    may be the length of an episode, `eval_l` the number of games lost, `train` the number of an agent, and a
+    `total` a number of rows. The `error` of a controller has a sign."""
     if roles[name] is Role.STEP_TIME:
         return _is_clock(name, values)
     own = plain(name)
@@ -254,8 +256,9 @@ def _is_misnamed(name: str, values: Floats, roles: Roles) -> bool:
 
 
 def _is_clock(name: str, values: Floats) -> bool:
-    """Whether seconds are those since the start and no durations: since that of the log if they only grow, or
-    of each epoch if most rows grow and a quarter at most begin again, at half of the row before or less."""
+    """Whether seconds are a clock and not durations. They count from the start of the log if they only grow,
+    or of each epoch if most rows grow and at most a quarter begin again, at half of the row before or
+    less."""
     values = values[np.isfinite(values)]
     moves = np.diff(values)
     if len(falls := np.flatnonzero(moves < 0)):
@@ -265,7 +268,8 @@ def _is_clock(name: str, values: Floats) -> bool:
 
 
 def _no_data_sets(series: Log, roles: Roles) -> list[str]:
-    """The losses that no known word calls those of data sets, if the whole is often above or below all."""
+    """The losses of data sets without a known name, if the loss is often outside of their range, as no mean
+    is."""
     unknown = [name for name in with_role(roles, Role.DATASET_LOSS) if not aliases.CORPORA & loss_words(name)]
     for loss in (series[name] for name in with_role(roles, Role.LOSS)):
         same = [series[n].values for n in unknown if np.array_equal(series[n].steps, loss.steps)]
@@ -279,8 +283,9 @@ def _no_data_sets(series: Log, roles: Roles) -> list[str]:
 
 
 def _parts_left(series: Log, roles: Roles) -> list[str]:
-    """Where only parts of a loss are logged, all but the one that stands for the whole: of the longest the
-    one that several others are of (`G` of `G_content`), else a distance; an opponent's is the last choice."""
+    """If only parts of a loss are logged, all but the one that stands for the whole. That is one of the
+    longest: the one of which others are parts (`G` of `G_content`), or else a distance, and an opponent's
+    only as the last choice."""
     losses = with_role(roles, Role.LOSS)
     if any(plain(n) in ("error", "err") or _may_be_whole(n) for n in losses):
         return []
@@ -292,8 +297,8 @@ def _parts_left(series: Log, roles: Roles) -> list[str]:
 
 
 def _parts_held_out(roles: Roles) -> list[str]:
-    """The validation losses that are of a part of the loss, where the whole is validated too: their names say
-    the same as that of a part in the training (`vl_loss_phys` and `tr_loss_phys` beside `vl_loss_total`)."""
+    """The validation losses of parts, if the whole loss is validated too. Their names have the same words as
+    that of a part in the training (`vl_loss_phys` and `tr_loss_phys`, where there is `vl_loss_total`)."""
 
     def words_by_name(role: Role, phases: Collection[str]) -> dict[str, frozenset[str]]:
         return {name: loss_words(name) - {*phases} for name in with_role(roles, role)}
@@ -304,14 +309,14 @@ def _parts_held_out(roles: Roles) -> list[str]:
 
 
 def _may_be_whole(name: str) -> bool:
-    """Whether a loss is not one of several whose names say what they are of."""
+    """Whether a loss may be the whole one: its name does not say of what it is the loss."""
     if role_of(name) in (Role.OTHER, Role.PART_LOSS):
         return False
     return not (role_of(name) is Role.LOSS and names.A_LOSS.search(plain(name)) and loss_words(name))
 
 
 def _wholes(logged: Sequence[str]) -> set[str]:
-    """The names of which several others have all words and more, an opponent's aside."""
+    """The names, other than an opponent's, whose words are all in several other, longer names."""
     words = {name: name_words(name) for name in logged}
     having = gathered((word, name) for name in logged for word in words[name])
     own = [name for name in logged if not names.is_of_opponent(name)]
@@ -320,8 +325,8 @@ def _wholes(logged: Sequence[str]) -> set[str]:
 
 
 def _logged_throughout(series: Log, roles: Roles) -> dict[str, Role]:
-    """The rewards that go before an objective which is told over less than half of their steps, or hardly, or
-    is the same at all: that of a step, beside what the episode has come to."""
+    """The roles of rewards if the objective was logged over less than half of their steps, has too few
+    points, or is constant: then the longest of the other rewards, as that of a step, is the objective."""
     rated = ((name, series[name]) for name in with_role(roles, Role.OBJECTIVE, Role.SCORE))
     moving = {n: s.steps for n, s in rated if len(s) >= MIN_POINTS and (s.values != s.values[0]).any()}
     spans = {name: int(np.ptp(moving.get(name, 0))) for name in with_role(roles, Role.OBJECTIVE, Role.SCORE)}
@@ -335,7 +340,8 @@ def _logged_throughout(series: Log, roles: Roles) -> dict[str, Role]:
 
 
 def _held_out_unnamed(series: Log, roles: Roles) -> dict[str, Role]:
-    """`loss` beside a `train_loss` of as many other values, where no loss is named as held out: it is."""
+    """The role of a bare `loss` beside a `train_loss` with as many other values: held out, if no other loss
+    is."""
     if with_role(roles, Role.VALIDATION_LOSS):
         return {}
     losses = {tuple(plain(name).split()): name for name in with_role(roles, Role.LOSS)}
@@ -349,9 +355,9 @@ def _held_out_unnamed(series: Log, roles: Roles) -> dict[str, Role]:
 
 
 def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
-    """What a level tells of names. `train` beside a loss that it goes along is that loss measured again, and
-    so `val` is that of the validation. A loss with the values of an opponent's part is that part, and one
-    with those of a validation is of it, unless it is called that of the training."""
+    """The roles that follow from the level of values. `train` is a loss if it goes along with one, which it
+    measures again, and then `val` is the loss of the validation. A loss with the values of an opponent's part
+    is that part, and one with those of a validation loss is this, unless it is named after the training."""
     by_level: dict[str, Role] = {}
     losses = with_role(roles, Role.LOSS)
     bare = [name for name in with_role(roles, Role.OTHER) if plain(name) in ("train", "training")]
@@ -370,8 +376,9 @@ def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
 
 
 def _first_set(series: Log, roles: Roles) -> dict[str, Role]:
-    """`validation_0` beside `validation_1` where nothing is of the training: XGBoost's interface for
-    scikit-learn numbers all sets it is given. The first is the training's if its losses end far lower."""
+    """The roles of the numbered sets `validation_0`, `validation_1`, … if no metric is of the training.
+    XGBoost's interface for scikit-learn numbers all sets; the first is that of the training if its losses end
+    far lower."""
     sets = dict[str, dict[int, str]]()
     for name in with_role(roles, Role.VALIDATION_LOSS, Role.VALIDATION_SCORE):
         if (match := _NUMBERED_SET.search(name)) and len(series[name]):

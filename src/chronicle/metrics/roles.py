@@ -171,41 +171,63 @@ def _losses_by_other_names(roles: Roles, others: Sequence[str], totals: Roles) -
 
 def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     """A reward is what an agent is trained for: it becomes the objective, and the losses beside it are parts.
-    Where preferences are learned, or rewards predicted, these stay scores. A bare score, or an evaluation's
-    reward, is the objective where all losses are an agent's; so is entropy the policy's."""
-    # `critic/returns` beside `critic/advantages`: what a value function learns to say, of no episode
-    plain_names = set(map(plain, roles))
-    of_returns = (name for name in roles if "returns" in plain(name) and name not in given)
-    learned = (n for n in of_returns if plain(n).replace("returns", "advantages") in plain_names)
-    roles = dict(roles) | dict.fromkeys(learned, Role.OTHER)
-    asked_for = _asked_for(logged := with_role(roles, Role.OBJECTIVE, but=given), roles)
-    rewards = names.whole_rewards(asked_for)
-    left = (name for name in (*logged, *asked_for) if name not in rewards)
-    roles |= {name: Role.OTHER if name in asked_for else Role.SCORE for name in left}
-    if any(aliases.PREFERENCES & (own := {*n.split()}) or own >= aliases.PREDICTED for n in plain_names):
-        return dict(roles) | dict.fromkeys(rewards, Role.SCORE)
-    losses = with_role(roles, *LOSSES, Role.PART_LOSS)
-    words = [loss_words(name) for name in losses]  # where an expert is imitated, of an opponent too
-    of_ppo = sum(bool(aliases.OF_PPO & own) for own in words) > 1  # of whose parts a bare `loss` is the sum
-    of_an_agent = all((aliases.OF_AGENTS | aliases.OPPONENTS) & own for own in words if own or not of_ppo)
-    of_an_agent &= not words or any(aliases.OF_AGENTS & own for own in words)
-    explores = any(plain(name) in aliases.EXPLORING for name in roles)
-    if not rewards and Role.OBJECTIVE not in given.values() and (of_an_agent or explores):
-        bare = {name: _AVERAGED.sub("", plain(name)) for name in with_role(roles, Role.OTHER, Role.SCORE)}
-        scores = aliases.BARE_SCORES | ({"r"} if explores else set())
-        scores |= {"rm"} if plain_names >= aliases.OF_OPENRLHF else set()
-        rewards = [name for name, score in bare.items() if score in scores]
-        evaluated = with_role(roles, Role.VALIDATION_SCORE) if losses and not rewards else []
-        rewards += [n for n in evaluated if role_of(_EVALUATED.sub("", plain(n))) is Role.OBJECTIVE]
+    Where preferences are learned, or rewards predicted, these stay scores. So is entropy the policy's."""
+    decided, rewards = _rewards(roles, given)
+    words = [{*plain(name).split()} for name in roles]
+    if any(aliases.PREFERENCES & own or own >= aliases.PREDICTED for own in words):
+        return decided | dict.fromkeys(rewards, Role.SCORE)
     if not rewards and Role.OBJECTIVE not in given.values():
-        return _by_cost(roles, given, of_ppo=of_an_agent and of_ppo)
+        of_losses = [loss_words(name) for name in with_role(decided, *LOSSES, Role.PART_LOSS)]
+        of_ppo = sum(not aliases.OF_PPO.isdisjoint(own) for own in of_losses) > 1
+        of_agent = _are_of_agent(of_losses, of_ppo=of_ppo)
+        rewards = _other_rewards(decided, of_agent=of_agent, has_losses=bool(of_losses))
+        if not rewards:
+            return _by_cost(decided, given, of_ppo=of_agent and of_ppo)
     of_episodes = [name for name in rewards if aliases.OF_EPISODES & name_words(name)]
     if of_episodes:  # what an episode came to, not what a step or a part of it was worth
-        roles = dict(roles) | dict.fromkeys(rewards, Role.SCORE)
-        rewards = of_episodes
-    steering = with_role(roles, Role.LOSS, Role.DATASET_LOSS, but=given)
-    roles = dict(roles) | dict.fromkeys(steering, Role.PART_LOSS) | dict.fromkeys(rewards, Role.OBJECTIVE)
-    return _totals(roles | _of_a_policy(roles, given), Role.OBJECTIVE, Role.SCORE)
+        decided |= dict.fromkeys(rewards, Role.SCORE)
+    steering = with_role(decided, Role.LOSS, Role.DATASET_LOSS, but=given)
+    decided |= dict.fromkeys(steering, Role.PART_LOSS)
+    decided |= dict.fromkeys(of_episodes or rewards, Role.OBJECTIVE)
+    return _totals(decided | _of_a_policy(decided, given), Role.OBJECTIVE, Role.SCORE)
+
+
+def _rewards(roles: Roles, given: Roles) -> tuple[dict[str, Role], list[str]]:
+    """The roles without the rewards that are not judged, and the names of the rewards that are left."""
+    # `critic/returns` beside `critic/advantages`: what a value function learns to say, of no episode
+    plain_names = {*map(plain, roles)}
+    of_returns = (name for name in roles if "returns" in plain(name) and name not in given)
+    learned = (n for n in of_returns if plain(n).replace("returns", "advantages") in plain_names)
+    decided = dict(roles) | dict.fromkeys(learned, Role.OTHER)
+    logged = with_role(decided, Role.OBJECTIVE, but=given)
+    asked_for = _asked_for(logged, decided)
+    rewards = names.whole_rewards(asked_for)
+    left = (name for name in (*logged, *asked_for) if name not in rewards)
+    return decided | {name: Role.OTHER if name in asked_for else Role.SCORE for name in left}, rewards
+
+
+def _are_of_agent(losses: Sequence[frozenset[str]], *, of_ppo: bool) -> bool:
+    """Whether all losses, given by the words of their names, are an agent's, or, where it imitates an expert,
+    its opponent's. Where several are parts of PPO, a bare `loss` is their sum."""
+    of_agent = [not aliases.OF_AGENTS.isdisjoint(own) for own in losses]
+    by_words = (own for own in losses if own or not of_ppo)
+    return (any(of_agent) or not losses) and all(
+        (aliases.OF_AGENTS | aliases.OPPONENTS) & own for own in by_words
+    )
+
+
+def _other_rewards(roles: Roles, *, of_agent: bool, has_losses: bool) -> list[str]:
+    """The bare scores in a log of an agent, or else the rewards of its evaluations; [] for any other log."""
+    plain_names = {*map(plain, roles)}
+    explores = not aliases.EXPLORING.isdisjoint(plain_names)
+    if not of_agent and not explores:
+        return []
+    scores = aliases.BARE_SCORES | ({"r"} if explores else set())
+    scores |= {"rm"} if plain_names >= aliases.OF_OPENRLHF else set()
+    unnamed = with_role(roles, Role.OTHER, Role.SCORE)
+    bare = [name for name in unnamed if _AVERAGED.sub("", plain(name)) in scores]
+    evaluated = with_role(roles, Role.VALIDATION_SCORE) if has_losses and not bare else []
+    return bare + [n for n in evaluated if role_of(_EVALUATED.sub("", plain(n))) is Role.OBJECTIVE]
 
 
 def _of_a_policy(roles: Roles, given: Roles) -> dict[str, Role]:

@@ -65,8 +65,8 @@ MOST_FILES = 10_000
 
 
 def identify(head: Head) -> bool:
-    """A line of names, and below it rows of as many cells, most of them numbers or blank. What does not fit
-    is forgiven only where a name counts steps or the file is named after a loss."""
+    """Whether a line of names stands above rows of as many cells, most of which are numbers or blank. Rows
+    that differ are forgiven only if a name counts steps or the file is named after a loss."""
     if head.is_of_words:
         return False
     if _named_lists(head) or _holds_lists(head) or _holds_curves(head):
@@ -94,11 +94,11 @@ def identify(head: Head) -> bool:
 
 
 def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
-    """Names of the columns of a table without a header, by the name of its file; [] where it tells none. One
-    column is the loss, score or reward; before it or another known metric may stand what grows: steps, dates,
-    or epochs and steps (d3rlpy). Only rewards may all be whole. Two columns of rewards are the best and the
-    mean of a population if the first is never less (NEAT-Python). One of a `train_log` is its loss, unless it
-    rises between 0 and 1, as scores do."""
+    """The names of the columns of a table without a header, by the name of its file; [] if that says none.
+    The last column is the loss, score or reward; those before it grow: steps, dates, or epochs and steps
+    (d3rlpy). Only rewards are all whole. Two columns of rewards are the best and the mean of a population if
+    the first is never less (NEAT-Python). Values of a `train_log` are its loss, unless they rise between 0
+    and 1, as scores do."""
     width, role = len(rows[0]) if rows else 0, role_of(path.stem)
     named = role in MEASURES or (width > 1 and role is not Role.OTHER) or _count_twice(rows)
     metric = loss_of(path) or (path.stem if named else "")
@@ -122,13 +122,12 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _names_of_counters(path: Path, counters: Sequence[Sequence[float]]) -> list[str]:
     """The names of columns without a header, all of which count: epochs, of which there are fewer, and steps;
-    [] for any others. Steps begin anew with a further launch, and several losses of one step may be those of
-    its batches."""
+    [] for any others. Steps may begin again once, with another launch, and those of losses may stay."""
     alone = len(counters) == 1
     may_stay = alone and bool(loss_of(path))
     moves = [[b - a for a, b in pairwise(counts)] for counts in counters]
     growing = all(move > 0 or (may_stay and move == 0) for column in moves for move in column)
-    if not (growing and all(map(_are_whole, counters))) and not (alone and _begin_anew(counters[0])):
+    if not (growing and all(map(_are_whole, counters))) and not (alone and _begin_again(counters[0])):
         return []
     if alone:
         begins = "".join(Head.of(path).lines[:1]).lower()
@@ -143,8 +142,8 @@ def _count_twice(rows: Sequence[Sequence[str]]) -> bool:
     return len(counts) >= 3 and len({steps / epochs for epochs, steps in counts if epochs and steps}) == 1
 
 
-def _begin_anew(numbers: Sequence[float]) -> bool:
-    """Whether numbers go up one by one, but for one place at which they begin anew at 0 or 1."""
+def _begin_again(numbers: Sequence[float]) -> bool:
+    """Whether numbers go up one by one, but for one place at which they begin again at 0 or 1."""
     starts = [after for before, after in pairwise(numbers) if after != before + 1]
     return len(starts) == 1 and starts[0] in (0, 1) and _are_whole(numbers)
 
@@ -199,7 +198,8 @@ def _is_date(cell: str) -> bool:
 
 
 def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
-    """The share of numbers and blanks among cells, but for texts that stand ``apart``; 0 without numbers."""
+    """The share of numbers and blanks among cells other than texts ``apart``; 0 for cells without a
+    number."""
     numbers = sum(number(cell) is not None for cell in row)
     filled = numbers + sum(map(is_blank, row))
     left_out = sum(number(cell) is None and not is_blank(cell) for cell in compress(row, apart))
@@ -207,7 +207,7 @@ def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
 
 
 def lacks(path: Path) -> str:
-    """What a table of numbers lacks to be read; "" for what is no such table."""
+    """What is missing from a table of numbers, and how it becomes readable; "" for any other file."""
     rows = _begin(head := Head.of(path))
     blanks = all(len(row) == 1 < len(row[0].split()) for row in rows)
     rows = [row[0].split() for row in rows] if blanks else rows
@@ -240,15 +240,14 @@ def read(path: Path) -> list[Attempt]:
 
 def _facts(comments: Sequence[str]) -> dict[str, Any]:
     headers = (json_or_none(comment.lstrip("# ")) for comment in comments)
-    facts = (
-        fact for header in headers if isinstance(header, dict) for fact in named_facts(flat(header)).items()
-    )
+    mappings = (header for header in headers if isinstance(header, dict))
+    facts = (fact for mapping in mappings for fact in named_facts(flat(mapping)).items())
     return {_OF_GYM.get(name, name): value for name, value in facts}
 
 
 def _of_episodes(columns: dict[str, Column], n_rows: int, begun: Any) -> dict[str, Column]:
-    """The columns of a `monitor.csv` of Gym under whole names, with the steps of the environment so far and
-    the clock; those of any other table as they are. ``begun`` [Unix s] is what its comment states."""
+    """The columns of a `monitor.csv` of Gym under their full names, after the steps so far and a clock that
+    begins at ``begun`` [Unix s]; the columns of any other table as they are."""
     is_monitor = isinstance(begun, int | float) and columns.keys() >= _EPISODE.keys()
     if not is_monitor or len(columns["l"].rows) != n_rows:
         return columns
@@ -259,7 +258,8 @@ def _of_episodes(columns: dict[str, Column], n_rows: int, begun: Any) -> dict[st
 
 
 def runs(path: Path) -> list[str]:
-    """The runs of a table of several (the fact "run"); [] for any other. Raises BadLog for a bad header."""
+    """The runs in a table of several (the fact "run"); [] for any other table. Raises BadLog for a bad
+    header."""
     head = Head.of(path)
     if listed := _listed(head):
         return [*dict.fromkeys(row["run"] for row in listed[0] if "run" in row)]
@@ -296,15 +296,15 @@ def _opening(head: Head) -> str:
 
 
 def _rows_of_columns(lists: Mapping[str, Sequence[float]]) -> list[Row]:
-    """Lists as columns; the shorter ones have no cells in the last rows."""
+    """The rows of a table whose columns are these lists. Shorter lists have no cells in the last rows."""
     columns = ([(name, value) for value in values] for name, values in lists.items())
     return [dict(filter(None, cells)) for cells in zip_longest(*columns)]
 
 
 @lru_cache(maxsize=1)
 def _holds_lists(head: Head) -> bool:
-    """Whether the table holds a training in each row, whose losses or rewards are a list in one cell. Where a
-    column counts, a list belongs to the step of its row."""
+    """Whether each row of the table is a training, whose losses or rewards are a list in one cell. If a
+    column counts steps, a list belongs to the step of its row instead."""
     if not (match := _WITH_LISTS.match(_opening(head))):
         return False
     names = list(map(str.strip, match[1].split(delimiter := delimiter_of(match[1]))))
@@ -315,8 +315,8 @@ def _holds_lists(head: Head) -> bool:
 
 
 def _rows_of_lists(head: Head) -> tuple[list[Row], bool]:
-    """The rows of all lists, each with its run, and whether the last one is cut. A run is called by the first
-    of the other columns that tells all apart (`Fold 3`), else by its number."""
+    """The rows of all trainings whose courses are lists in cells, each with its run, and whether the last
+    list is cut. A run is named by the first column whose cells all differ (`Fold 3`), else by its number."""
     with head.opened() as file:
         first = file.readline()
         delimiter = delimiter_of(first)
@@ -326,8 +326,8 @@ def _rows_of_lists(head: Head) -> tuple[list[Row], bool]:
         except csv.Error as err:
             raise BadLog(str(head.path), f"cannot be read ({err})") from err
     lists = [{n: values for n, cell in row.items() if (values := _list_in(cell))} for row in rows]
-    telling = (n for n in filter(None, names) if len({row.get(n) for row in rows}) == len(rows))
-    label = next((name for name in telling if not any(name in of_row for of_row in lists)), "")
+    unique = (n for n in filter(None, names) if len({row.get(n) for row in rows}) == len(rows))
+    label = next((name for name in unique if not any(name in of_row for of_row in lists)), "")
     listed = list[Row]()
     for number_of, (row, of_row) in enumerate(zip(rows, lists, strict=True), 1):
         run = {"run": f"{label} {row[label]}" if label else str(number_of)} if len(rows) > 1 else {}
@@ -337,9 +337,8 @@ def _rows_of_lists(head: Head) -> tuple[list[Row], bool]:
 
 @lru_cache(maxsize=1)
 def _holds_curves(head: Head) -> bool:
-    """Whether each row of a file named after a loss is the course of one: a list behind a name, or without a
-    name, as `numpy.savetxt` writes lists; then the first has many more numbers than the file has rows of as
-    many bytes."""
+    """Whether each row of a file named after a loss is the whole course of one: a list behind a name, or one
+    without a name, as `numpy.savetxt` writes it, with many more numbers than the file has such rows."""
     if not (loss_of(head.path) and head.is_text):
         return False
     with head.opened() as file:
@@ -356,7 +355,8 @@ def _curve(line: str) -> tuple[str, list[float]]:
 
 
 def _rows_of_curves(head: Head) -> tuple[list[Row], bool]:
-    """The same of a file of curves; of a row without a line end, the last number may be cut as well."""
+    """The rows of a file whose rows are curves, each with its run, and whether the last curve is cut. If so,
+    its last number may be cut as well, and is left out."""
     with head.opened() as file:
         lines = [line for line in file if line.strip()]
     if is_cut := not lines[-1].endswith(("\n", "]")):
@@ -372,8 +372,8 @@ def _rows_of_curves(head: Head) -> tuple[list[Row], bool]:
 
 @lru_cache(maxsize=1)
 def _named_lists(head: Head) -> tuple[list[Row], bool] | None:
-    """The same of a text that is nothing else but lists of numbers behind names (`val_loss = [0.7, 0.5]`), as
-    they were printed, one of them at least a loss, a score or a reward; None for any other text."""
+    """The rows of a text that consists of printed lists of numbers behind names (`val_loss = [0.7, 0.5]`),
+    one at least a loss, a score or a reward, and whether the last list is cut; None for any other text."""
     if head.size > MOST_BYTES or not _NAMED_LIST.match(_opening(head)):
         return None
     with head.opened() as file:
@@ -388,7 +388,7 @@ def _named_lists(head: Head) -> tuple[list[Row], bool] | None:
 
 
 def _listed(head: Head) -> tuple[list[Row], bool] | None:
-    """What a table of lists or of curves holds; None for any other."""
+    """The rows of a table of lists or of curves, and whether its end is cut; None for any other table."""
     if named := _named_lists(head):
         return named
     if _holds_lists(head):
@@ -397,7 +397,7 @@ def _listed(head: Head) -> tuple[list[Row], bool] | None:
 
 
 def _list_in(cell: str) -> list[float]:
-    """The numbers in a cell that is a list of them, as Python and NumPy print it; [] for any other cell."""
+    """The numbers of a list in a cell, as Python or NumPy prints it; [] for any other cell."""
     text = cell.strip()
     values = [number(part) for part in re.split(r",\s*|\s+", text[1:-1].strip())] if text[:1] == "[" else []
     return [value for value in values if value is not None] if text[-1:] == "]" and None not in values else []
@@ -412,8 +412,8 @@ FEWEST_ROWS, MOST_BYTES = 3, 1 << 20
 
 
 def _rows_in_bars(lines: Iterable[str]) -> tuple[list[Row], bool]:
-    """The rows of all tables with bars between their cells that count steps beside a loss or a score, and
-    whether the last row is cut. Rows with a text in them compare trainings, and are left out."""
+    """The rows of all tables with bars between their cells that have a column of steps and one of a loss or a
+    score, and whether the last row is cut. Rows that contain a text compare trainings, and are left out."""
     rows, names, above, is_cut = list[Row](), list[str](), list[str](), False
     for raw_line in lines:
         line = raw_line.strip()
@@ -435,7 +435,7 @@ def _rows_in_bars(lines: Iterable[str]) -> tuple[list[Row], bool]:
 
 
 def _is_in_bars(head: Head) -> bool:
-    """A document with such a table, or a text that is nothing else: at least three rows."""
+    """Whether a document contains a table with bars of at least three rows, or a text is nothing else."""
     is_named = head.path.suffix in _DOCUMENTS
     if (head.is_of_words and not is_named) or (b"|" not in head.start and head.size == len(head.start)):
         return False
@@ -449,7 +449,7 @@ def _is_in_bars(head: Head) -> bool:
 
 
 def _read_bars(path: Path) -> list[Attempt]:
-    """All attempts of the tables in a document. Raises BadLog as `attempts_of`."""
+    """All attempts in the tables of a document. Raises BadLog as `attempts_of` does."""
     with Head.of(path).opened() as file:
         rows, truncated = _rows_in_bars(file)
     return attempts_of(path, len(rows), columns_of(rows), truncated=truncated)
@@ -470,7 +470,7 @@ def identify_folder(path: Path) -> bool:
 
 
 def read_folder(path: Path) -> list[Attempt]:
-    """One attempt of all metrics; a file without a number is a fault. Raises BadLog where none holds one."""
+    """One attempt with all metrics; a file without a number is a fault. Raises BadLog if no file has one."""
     series, faults, truncated = dict[str, Series](), list[Fault](), False
     for folder, file in _metric_files(path):
         try:

@@ -1,11 +1,11 @@
-"""The facts of a run beside its curves: its settings, and what files beside a log say of machine and code.
+"""The facts of a run: its settings, and what files next to a log say about the machine and the code.
 
 Configurations become facts: nested objects are flattened, and common settings get canonical names. YAML is
 read here as well.
 
-The table `SIDE_FILES` says which files hold no curve but say what was run, how they are named and what they
-hold. Such a file is never taken for a log. What it tells becomes facts of the attempts that it lies beside,
-above or below, if these do not tell them.
+The table `SIDE_FILES` lists files without a curve that say what was run: their names and what they contain.
+Such a file is never taken for a log. What it says becomes facts of the attempts in the same folder, above it
+or below it, unless their logs already state these facts.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _WORDS = {"null": None, "~": None, "": None, "true": True, "false": False, ".nan
 
 
 def leaves(name: str, value: Any, joint: str, depth: int = 0) -> Iterator[tuple[str, Scalar]]:
-    """The names (joined by ``joint``) and the scalars of a value and of all values in it. Null and a
-    tracker's media (objects with `_type`) are left out; a short list becomes a text."""
+    """The scalars in a value, at any depth, each with its name: the keys that lead to it, joined by
+    ``joint``. Null and a tracker's media (objects with `_type`) are left out; a short list becomes a text."""
     if isinstance(value, dict):
         for key, inner in value.items() if "_type" not in value and depth < MAX_DEPTH else ():
             yield from leaves(f"{name}{joint}{clean(str(key))}".removeprefix(joint), inner, joint, depth + 1)
@@ -57,7 +57,7 @@ def leaves(name: str, value: Any, joint: str, depth: int = 0) -> Iterator[tuple[
 
 
 def config_facts(config: Mapping[str, Any]) -> dict[str, Scalar]:
-    """`config/<name>` of every hyperparameter, names joined with "/"; the first 1,000."""
+    """The first 1,000 hyperparameters as facts `config/<name>`, where a name is the keys joined with "/"."""
     flat = dict(islice(leaves("", config, "/"), MAX_ENTRIES))
     plain = {key.lower().replace(" ", "_"): value for key, value in flat.items()}
     named = {_CANONICAL[key]: value for key, value in plain.items() if key in _CANONICAL}
@@ -65,7 +65,7 @@ def config_facts(config: Mapping[str, Any]) -> dict[str, Scalar]:
 
 
 def named_facts(flat: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
-    """The first 1,000 facts; those below a key that names a configuration become `config/...`."""
+    """The first 1,000 of these facts. Those below a key that names a configuration become `config/<name>`."""
     facts = dict[str, Scalar]()
     for name, value in islice(flat, MAX_ENTRIES):
         inner = below_config(name)
@@ -81,8 +81,8 @@ def below_config(name: str) -> str:
 
 
 def from_yaml(text: str) -> Any:
-    """The mapping or list in a YAML document; {} if it holds neither. No document is refused: a tag
-    (`!!python/object:...`) is dropped, an alias stays as written, all before a syntax error is kept."""
+    """The mapping or list in a YAML document; {} if it contains neither. No document is refused: a tag
+    (`!!python/object:...`) is dropped, an alias stays as written, and all before a syntax error is kept."""
     import yaml  # here, because the import takes longer than reading most logs
 
     begun = [(False, list[Any]())]  # is it a mapping; its items, or keys and values in turn
@@ -135,7 +135,8 @@ _PARSERS: Mapping[str, Callable[[str], Any]] = {".json": json.loads, ".yaml": fr
 
 @dataclass(frozen=True)
 class SideFile:
-    """A row: patterns of the name (or folder and name), its writer, what it tells in words and as facts."""
+    """A kind of file: patterns of its name (or of its folder and name), the programs that write it, what it
+    contains in words (``tells``), and a function from its content to facts (None: it has none)."""
 
     names: tuple[str, ...]
     writer: str
@@ -145,8 +146,8 @@ class SideFile:
 
 @dataclass(frozen=True)
 class SideFacts:
-    """What one file tells. ``folder`` is the folder it speaks of, relative to what was read; ``at_time`` is
-    when it was written [Unix s], NaN where that is not known, and ``process`` by whom, "" likewise."""
+    """The facts in one file. ``folder`` is the folder they belong to, relative to what was read; ``at_time``
+    is when it was written [Unix s] (NaN: not known), ``process`` by which process ("": not known)."""
 
     folder: str
     at_time: float
@@ -155,19 +156,19 @@ class SideFacts:
 
 
 def is_side_file(path: Path) -> bool:
-    """Whether a file is one of the table, by its name alone."""
+    """Whether the name of a file is in the table `SIDE_FILES`."""
     name = path.name
     return _row(path.parent.name if name.lower() in _IN_FOLDERS else "", name) is not None
 
 
 def side_facts(path: Path, base: Path) -> list[SideFacts]:
-    """What the side files below a folder tell, or those beside a file; paths relative to ``base``."""
+    """The facts in the side files below a folder, or next to a file; their paths are relative to ``base``."""
     read = ((file, _read(file, row.holds)) for file, row in side_files(path))
     return [SideFacts(*home_of(file.relative_to(base).as_posix()), facts) for file, facts in read if facts]
 
 
 def home_of(name: str) -> tuple[str, float]:
-    """The folder that a file speaks of, and when it was written [Unix s]: NaN if its folder does not say."""
+    """The folder to which a side file belongs, and when it was written [Unix s]; NaN if no folder says so."""
     *folders, _ = name.split("/")
     times = [float(folder) for folder in folders if BY_TIME.fullmatch(folder)]
     while folders and (folders[-1] in ASIDE or BY_TIME.fullmatch(folders[-1])):
@@ -184,7 +185,7 @@ def _row(folder: str, name: str) -> SideFile | None:
 
 
 def side_files(path: Path) -> Iterator[tuple[Path, SideFile]]:
-    """The side files below a folder, those above first, or those beside a file, with their rows."""
+    """The side files below a folder, or next to a file, each with its kind; outer folders come first."""
     named = ((folder, name) for folder, names in _folders(path) for name in sorted(names))
     rows = ((folder, name, _row(os.path.basename(folder), name)) for folder, name in named)
     files = ((Path(folder, name), row) for folder, name, row in rows if row)
@@ -192,7 +193,8 @@ def side_files(path: Path) -> Iterator[tuple[Path, SideFile]]:
 
 
 def _folders(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Folders with the names of their files; of hidden ones those of `ASIDE`. Links are not followed."""
+    """The folders below a path, each with the names of its files. Hidden folders other than those in `ASIDE`
+    are left out, and links are not followed."""
     if path.is_dir():
         for folder, below, files in islice(os.walk(path), MAX_FOLDERS):
             below[:] = sorted(name for name in below if name in ASIDE or not name.startswith("."))
@@ -204,7 +206,7 @@ def _folders(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _read(file: Path, holds: Callable[[Any], Facts] | None) -> Facts:
-    """What a file tells; {} for one that is damaged, too large or unreadable: facts are no reason to fail."""
+    """The facts in a file; {} if it is damaged, too large or unreadable, as facts are no reason to fail."""
     parsed = _PARSERS.get(file.suffix.lower(), str)
     with suppress(OSError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         if holds and file.stat().st_size <= MAX_BYTES:
@@ -214,7 +216,8 @@ def _read(file: Path, holds: Callable[[Any], Facts] | None) -> Facts:
 
 
 def settings(document: Any) -> Facts:
-    """`config/<name>` of every setting; those of a client that stores each with a description as they are."""
+    """All settings in a document as facts `config/<name>`; {} if it is no mapping. Where a client stores each
+    value together with a description, only the value is kept."""
     return config_facts(_unwrapped(document)) if isinstance(document, Mapping) else {}
 
 
@@ -231,7 +234,7 @@ def _unwrapped(value: Any) -> Any:
     return {key: _unwrapped(value[key]) for key in own}
 
 
-# A fact, and where a document may tell it: keys joined with "/", the first that is there.
+# Each fact, and the places where a document may state it, as keys joined with "/"; the first counts.
 _PLACES: Mapping[str, tuple[str, ...]] = {
     "name": ("experiment/name", "name"),
     "project": ("project_name",),
@@ -257,7 +260,8 @@ _ENDED = {"completed": "finished", "failed": "crashed", "interrupted": "killed",
 
 
 def surroundings(document: Any) -> Facts:
-    """Where and how a run was started: host, user, program, command, code, accelerators, packages."""
+    """The facts on where and how a run was started: host, user, program, command, code, accelerators,
+    packages."""
     facts: Facts = {}
     for fact, places in _PLACES.items():
         values = (_at(document, place) for place in places)
@@ -300,7 +304,7 @@ _PACKAGE = re.compile(r"^[ \t]*([A-Za-z0-9][\w.-]*)[ \t]*==[ \t]*([\w.+!-]+)[ \t
 
 
 def listed_packages(text: str) -> Facts:
-    """The fact "packages": `name==version` of each, those that trainings rest on first."""
+    """The fact "packages": each as `name==version`, frameworks first; {} if a text pins none."""
     pinned = dict(_PACKAGE.findall(text))
     first = [name for name in _FRAMEWORKS if name in pinned]
     names = [*first, *sorted(pinned.keys() - set(first), key=str.lower)]
@@ -309,7 +313,7 @@ def listed_packages(text: str) -> Facts:
 
 
 def overrides(document: Any) -> Facts:
-    """What a launcher changed on the command line: its list of overrides."""
+    """The fact "overrides": the settings that a launcher changed on the command line; {} if it lists none."""
     return {"overrides": clean(" ".join(map(str, document)))[:MAX_TEXT]} if isinstance(document, list) else {}
 
 
@@ -336,7 +340,9 @@ SIDE_FILES: Sequence[SideFile] = (
     SideFile(("debug-internal.log", "debug-core.log", "logs/debug.log"), "W&B", "nothing"),
 )
 _BY_NAME = {name: row for row in SIDE_FILES for name in row.names if "*" not in name}
-_IN_FOLDERS = {name.rpartition("/")[2] for name in _BY_NAME if "/" in name}  # whose folders tell, too
+_IN_FOLDERS = {
+    name.rpartition("/")[2] for name in _BY_NAME if "/" in name
+}  # names that count only in certain folders
 _BY_PATTERN = [(name, row) for row in SIDE_FILES for name in row.names if "*" in name]
-# One look at a name: beside each of a thousand logs in a folder stand the thousand.
+# All patterns in one: a folder of a thousand logs is looked through for each of them.
 _PATTERNED = re.compile("|".join(translate(name) for name, _ in _BY_PATTERN))

@@ -1,7 +1,7 @@
 """Rows of a table that are no steps of a training: results of configurations, items of a data set, moments of
 a simulation, episodes of an evaluation.
 
-Each function names the columns that say so, and none if the rows may be a course of steps.
+Each function returns the columns that show it, and [] if the rows may be the course of a training.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ Columns = Mapping[str, Column]
 
 
 def grid_columns(columns: Columns, n_rows: int) -> list[str]:
-    """The settings in a table that holds a few results of each of several trainings, say after 10, 50 and 100
-    epochs; none in any other table. Its steps begin again and again, while a setting changes where they do
-    and nowhere else. A training that is logged counts from its first step on, by equal ones, and nothing
-    that counts grows in every row of such a table. Where it begins again so often, three rows are no log."""
+    """The settings in a table with a few results of each of several trainings, say after 10, 50 and 100
+    epochs; [] for any other table. Its steps begin again and again, and a setting changes where they do and
+    nowhere else. One training would be logged from its first step on, at equal distances. No counter grows in
+    every row of such a table, and three rows are no log if the steps begin again that often."""
     if not FEWEST_ITEMS <= n_rows <= LARGEST_GRID:
         return []
     filled = {n: c.values for n, c in columns.items() if len(c.rows) == n_rows}
@@ -88,7 +88,7 @@ def _may_count(name: str) -> bool:
 
 
 def is_setting(name: str, cells: NDArray[Any], begins: NDArray[np.intp]) -> bool:
-    """Whether the cells change only where steps begin again, and come again or stay for several rows."""
+    """Whether the cells change only where the steps begin again, and each value comes again or stays."""
     if role_of(name) in _MEASURED or _may_count(name) or column_key(name) in PLACES:
         return False
     changes = np.flatnonzero(cells[1:] != cells[:-1]) + 1
@@ -97,9 +97,9 @@ def is_setting(name: str, cells: NDArray[Any], begins: NDArray[np.intp]) -> bool
 
 
 def item_columns(columns: Columns, n_rows: int) -> list[str]:
-    """The columns that say of which configuration or item each row is, where nothing counts the rows. In a
-    ranking, which stands in the order of a loss or a score from the best on, as no training goes, whole
-    numbers that come again are settings, whatever they are called."""
+    """The columns that say of which configuration or item each row of a table without a counter is; [] if
+    none does. In a ranking, whose rows are sorted from the best loss or score on, as no training goes, whole
+    numbers that come again are settings, whatever their names are."""
     if Role.OBJECTIVE in map(role_of, columns) and any(
         names_one_of(n, aliases.LAUNCH_NAMES) for n in columns
     ):
@@ -128,9 +128,10 @@ def _is_grid(values: NDArray[Any]) -> bool:
 
 
 def _names_items(name: str, column: Column, n_rows: int) -> bool:
-    """Whether a column alone says of which configuration or item each row is: texts that differ, other than
-    flags and names of steps (`model_epoch10.pt`), or settings that no training changes. They come again after
-    others, as in a grid; what changes once or twice is a phase of a training. Nearly each has a ``name``."""
+    """Whether a column alone says of which configuration or item each row is. It consists of texts that
+    differ, other than flags and names of steps (`model_epoch10.pt`), or of settings that no training changes.
+    Settings come again after others, as in a grid; what changes once or twice is a phase of a training. A
+    column ``name`` counts if nearly all of its texts differ."""
     cells = column.values.tolist()
     distinct, changes = set(cells), sum(a != b for a, b in pairwise(cells))
     is_place = column_key(name) in PLACES and not (name == "name" and 10 * len(distinct) > 9 * n_rows)
@@ -150,9 +151,8 @@ def _names_items(name: str, column: Column, n_rows: int) -> bool:
 
 
 def predictions(columns: Columns) -> list[str]:
-    """The columns of predictions and of the truth beside them, of which each row is that of an item; [] if
-    one of them lacks, if no metric is beside them, or if a counter goes through the table: what is predicted
-    then is that of a step."""
+    """The columns of predictions and of true values in a table whose rows are items; [] if either is missing,
+    if the table has no metric, or if a counter never falls: then each prediction belongs to a step."""
     predicted = [name for name in columns if _PREDICTED.fullmatch(plain(name))]
     truth = [name for name in columns if _TRUE.fullmatch(plain(name))] if predicted else []
     if not truth:
@@ -164,8 +164,8 @@ def predictions(columns: Columns) -> list[str]:
 
 
 def moments(columns: Columns) -> list[str]:
-    """The column of the moments at which rows were measured or simulated: dates at equal distances, of a
-    quarter of an hour at least, but for days and hours that are left out; [] without one."""
+    """The column of the moments at which rows were measured or simulated; [] if there is none. Its dates have
+    equal distances of at least a quarter of an hour, but for days and hours that are left out."""
     for name, column in columns.items():
         dates = column.values.tolist() if column.is_text and len(column.values) >= _FEWEST_MOMENTS else []
         if not dates or iso_seconds(dates[:_FEWEST_MOMENTS]) is None or (times := iso_seconds(dates)) is None:
@@ -177,8 +177,8 @@ def moments(columns: Columns) -> list[str]:
 
 
 def crossed_settings(columns: Mapping[str, NDArray[Any]]) -> list[str]:
-    """The first columns of a table of results, if these are whole numbers of which each is combined once with
-    all of the others, as in a grid that was searched; [] for any other table."""
+    """The first columns of a table of results, if they contain whole numbers and each combination of these
+    once, as in a grid that was searched; [] for any other table."""
     settings = list[str]()
     n_combined = 1
     for name, values in columns.items():
@@ -193,8 +193,8 @@ def crossed_settings(columns: Mapping[str, NDArray[Any]]) -> list[str]:
 
 
 def evaluated_episodes(path: Path, columns: Columns) -> list[str]:
-    """The column that numbers the episodes of an evaluation, one after the other, in a file that is named
-    after it; [] if something else is counted on, for then the agent is evaluated while it learns."""
+    """The column that numbers the episodes of an evaluation, in a file that is named after an evaluation; []
+    if there is none, or if another counter grows: then the agent is evaluated while it learns."""
     if not any(word.startswith("eval") for word in plain(path.stem).split()):
         return []
     counted = {n: c.values for n, c in columns.items() if is_counter(n) and not c.is_text}

@@ -92,7 +92,8 @@ def holds_training(document: Any, path: Path) -> bool:
 
 
 def _document(head: Head) -> tuple[Any, bool]:
-    """As `json_lines.parsed`, also of a small file that is a dictionary as Python prints it."""
+    """The document in a file and whether it is cut, as `json_lines.parsed` returns them. A small file may
+    also hold a dictionary as Python prints it. Raises ValueError if it holds neither."""
     if head.size > MOST_PYTHON_BYTES or not _IN_PYTHON.match("\n".join(head.lines).lstrip()):
         return parsed(head)
     with head.opened() as file:
@@ -104,24 +105,24 @@ def _document(head: Head) -> tuple[Any, bool]:
 
 
 def runs(path: Path) -> list[str]:
-    """The runs that a column names, as the fact "run" of their attempts. Raises BadLog as `read`."""
+    """The names of the runs in a column (the fact "run" of their attempts). Raises BadLog as `read` does."""
     return runs_in(path, whole_document(path, _document)[0])
 
 
 def runs_in(path: Path, document: Any) -> list[str]:
-    """The runs in the document that a file holds, as `runs` names them."""
+    """The names of the runs in the document of a file, as `runs` returns them."""
     tables = list(islice(_tables(document), MAX_TABLES))
     return [run for run in runs_of(path, columns_of(_rows(tables))) if run]
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt a run. Where several tables are in the document, metrics have the path of theirs in front.
-    Raises BadLog where it is no whole JSON document, or holds no number."""
+    """One attempt for each run. If the document contains several tables, the name of a metric begins with the
+    path of its table. Raises BadLog if the file is no complete JSON document, or contains no number."""
     return attempts_in(path, *whole_document(path, _document))
 
 
 def attempts_in(path: Path, document: Any, faults: Sequence[Fault] = ()) -> list[Attempt]:
-    """The attempts in the document that a file holds, as `read` makes them."""
+    """The attempts in the document of a file, as `read` returns them."""
     tables = list(islice(_tables(document), MAX_TABLES))
     rows = _rows(tables) or _named_by_file(document, path)
     logged = {f"{table.path}/{name}".lstrip("/") for table in tables for name in table.rows[0]}
@@ -137,8 +138,9 @@ def attempts_in(path: Path, document: Any, faults: Sequence[Fault] = ()) -> list
 
 
 def _is_evaluation(rows: Sequence[Row], facts: Mapping[str, Any]) -> bool:
-    """Whether rows without a loss are episodes of one evaluation: the document names the file of a saved
-    model and nothing of a training, or they hold what was evaluated, uncounted, and it tells the mean."""
+    """Whether rows without a loss are episodes of one evaluation. They are if the document names the file of
+    a saved model and nothing of a training, or if all columns are results of an evaluation, none of them
+    counts, and the document states the mean of one."""
     names = {*chain.from_iterable(rows)}
     if any(map(names_a_loss, names)):
         return False
@@ -155,8 +157,8 @@ def _is_evaluation(rows: Sequence[Row], facts: Mapping[str, Any]) -> bool:
 
 
 def _rows(tables: list[Table]) -> list[Row]:
-    """The rows of all tables. Those that count nothing run over the same iterations, side by side: beside the
-    rows of the one table that counts, or as steps of their own where they are more."""
+    """The rows of all tables. Tables without a counter run over the same iterations, so their rows are
+    joined: with those of the only table with a counter, or, if they are more, as steps of their own."""
     if len(tables) == 1 and not names_a_phase(tables[0].path):
         return tables[0].rows
     if by_run := _by_run(tables):
@@ -179,8 +181,8 @@ def _rows(tables: list[Table]) -> list[Row]:
 
 
 def _in_epochs(tables: Sequence[list[Row]]) -> list[Row]:
-    """The rows of all tables. Where one has steps and epochs that only grow, and the others whole epochs
-    alone, each row of these comes behind the steps of its epoch, of which the first may end at 1.0."""
+    """The rows of all tables. If one table has steps and epochs that only grow, and the others have whole
+    epochs, each row of these comes behind the steps of its epoch, the first of which may end at 1.0."""
     rows = [row for table in tables for row in table]
     if not all(isinstance(row.get("epoch"), int | float) for row in rows):
         return rows
@@ -199,9 +201,9 @@ def _in_epochs(tables: Sequence[list[Row]]) -> list[Row]:
 
 
 def _by_run(tables: Sequence[Table]) -> dict[str, list[Table]]:
-    """The tables of each run, where the keys at one place name runs: below each of them are the same tables,
-    with a loss and what an evaluation measured, or with a reward, as parts of one training do not have them;
-    {} else. Phases, stages, and agents that play together are no runs."""
+    """The tables of each run, if the keys at one place of the paths name runs; else {}. They do if the same
+    tables are below each of them, with a loss and a result of an evaluation, or with a reward, which parts of
+    one training do not all have. Phases, stages, and agents that play together are no runs."""
     keys = [table.path.split("/") for table in tables]
     shared = next((n for n, level in enumerate(zip(*keys, strict=False)) if len({*level}) > 1), -1)
     by_run = dict[str, list[Table]]()
@@ -214,14 +216,14 @@ def _by_run(tables: Sequence[Table]) -> dict[str, list[Table]]:
         return {}
     names = [f"{path}/{name}" for path, *names in shapes[0] for name in names]
     roles = set(map(role_of, names))
-    tells_both = Role.LOSS in roles and any(map(names_an_evaluation, names))
-    return by_run if tells_both or Role.OBJECTIVE in roles else {}
+    has_both = Role.LOSS in roles and any(map(names_an_evaluation, names))
+    return by_run if has_both or Role.OBJECTIVE in roles else {}
 
 
 def _tables(
     value: Any, path: str = "", depth: int = 0, above: Mapping[str, Any] = _NOTHING
 ) -> Iterator[Table]:
-    """The tables in a value; ``above`` are lists that count beside it, for columns of the same length."""
+    """The tables in a value. ``above`` are counters of the object around it, for columns of equal length."""
     if isinstance(value, list):
         if (rows := _logged_rows(value)) is not None:
             yield Table(path, rows)
@@ -239,8 +241,8 @@ def _tables(
 
 
 def _by_name(objects: Sequence[Any]) -> Iterator[tuple[str, Row]]:
-    """The objects of a list, each with what one of their keys calls it, else with its number from 1 on; none
-    where they are many, or something counts them: then they are the episodes or epochs of one training."""
+    """The objects of a list, each with the name that it has under one of `_NAMES`, or else its number, from 1
+    on; nothing if they are many, or have a counter: then they are episodes or epochs of one training."""
     if not 1 < len(objects) <= MAX_RUNS or not all(isinstance(run, dict) for run in objects):
         return iter(())
     for key in objects[0]:
@@ -255,7 +257,7 @@ def _by_name(objects: Sequence[Any]) -> Iterator[tuple[str, Row]]:
 
 
 def _logged_rows(value: list[Any]) -> list[Row] | None:
-    """The objects of a list, flat, if there are enough and half of them are rows of a log; else None."""
+    """The objects of a list, flattened, if enough and at least half of them are rows of a log; else None."""
     if len(value) < MIN_JUDGED_ROWS or not all(isinstance(row, dict) for row in value):
         return None
     rows = flat_rows(value)
@@ -269,7 +271,7 @@ def _logged_rows(value: list[Any]) -> list[Row] | None:
 
 
 def _is_bare(row: Row) -> bool:
-    """Whether a row that counts nothing, and stands in its order, holds numbers alone, a loss and no id."""
+    """Whether a row without a counter contains only numbers, one of which is a loss and none an id."""
     names = [*map(plain, row)]
     numeric = all(isinstance(cell, int | float | None) for cell in row.values())
     counted = any(name.split()[-1:] in (["id"], ["idx"], ["index"]) for name in names)
@@ -277,13 +279,13 @@ def _is_bare(row: Row) -> bool:
 
 
 def _counted(name: str) -> str:
-    """What a name counts: steps, epochs, samples, tokens, batches perhaps, or "" for nothing."""
+    """What a column of this name counts, such as "step", "epoch" or "batch"; "" if it counts nothing."""
     return counted_by(name) or ("batch" if is_counter(name) else "")
 
 
 def _named_by_file(document: Any, path: Path) -> list[Row]:
-    """The rows of a list of numbers, or of a step and a number or two, that has its name from the file, or of
-    what TensorBoard gives as JSON (time, step and value); else []."""
+    """The rows of a list whose metric is named by the file: a list of numbers, of a step with one number or
+    two, or of time, step and value, as TensorBoard exports them; [] for any other document."""
     if not isinstance(document, list) or len(document) < MIN_CELLS:
         return []
     if all(map(_is_point, document)):
@@ -305,8 +307,8 @@ def _name_of_list(path: Path) -> str:
 
 
 def _with_held_out(rows: list[Any]) -> list[tuple[int, float, float]]:
-    """The rows of a list of steps that grow, each with the loss of the training and the one held out, which
-    begin at about the same level, since nothing is learned yet; [] for any other list."""
+    """The rows of a list of (step, loss of the training, loss held out), in which the steps grow and both
+    losses begin at about the same level, since nothing has been learned yet; [] for any other list."""
     triples = [tuple(row) for row in rows if isinstance(row, list) and len(row) == 3]
     is_whole = len(_numbered([[*triple[:2]] for triple in triples])) == len(rows)
     losses = [cell for triple in triples for cell in triple[1:]]
@@ -323,8 +325,8 @@ def _is_point(row: Any) -> bool:
 
 
 def _numbered(value: Any) -> dict[int, Any]:
-    """An object whose keys are numbers (`7`, `epoch_7`), in their order, or a list of pairs of a number that
-    grows and a value; {} for anything else."""
+    """The values by number of an object whose keys are numbers (`7`, `epoch_7`), or of a list of pairs of a
+    number that grows and a value, in the order of the numbers; {} for anything else."""
     if isinstance(value, list):
         pairs = [p for p in value if isinstance(p, list) and len(p) == 2 and type(p[0]) is int]
         grows = len(pairs) == len(value) and all(before[0] < after[0] for before, after in pairwise(pairs))
@@ -337,7 +339,7 @@ def _numbered(value: Any) -> dict[int, Any]:
 
 
 def rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any]) -> list[Row]:
-    """The rows of an object of lists of numbers (steps may be told ``above``), or of rows by step; or []."""
+    """The rows of an object of columns (whose steps may stand ``above`` it) or of rows by step; else []."""
     by_step = _numbered(value)
     if len(by_step) >= MIN_JUDGED_ROWS and all(isinstance(row, dict) for row in by_step.values()):
         what = _NUMBERED.fullmatch(next(iter(value)))["what"] or "step"  # type: ignore[index]
@@ -368,8 +370,8 @@ def rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any
 
 
 def _by_count(columns: Mapping[str, Sequence[Any]], n_rows: int) -> dict[int, list[int]]:
-    """The rows in which a step comes for the first time, and those in which it comes again, as that of an
-    evaluation does, each by how many they are: a column with as many cells stands in these rows."""
+    """The rows in which a step comes for the first time, and those in which it comes again, as the step of an
+    evaluation does; the keys are their numbers. A column with as many cells belongs to these rows."""
     steps = next((c for key, c in columns.items() if counted_by(key) == "step" and len(c) == n_rows), [])
     first = {step: row for row, step in reversed([*enumerate(steps)])}
     again = sorted({*range(len(steps))} - {*first.values()})
@@ -377,8 +379,8 @@ def _by_count(columns: Mapping[str, Sequence[Any]], n_rows: int) -> dict[int, li
 
 
 def _rows_by_own_steps(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
-    """The rows of columns that have steps of their own: `valid_losses` stand at `valid_steps`, `train_losses`
-    at `train_steps` or `steps`. [] if any column has none."""
+    """The rows of columns that have steps of their own: `valid_losses` belong to `valid_steps`,
+    `train_losses` to `train_steps` or `steps`; [] if any column has none."""
     named = ((_OWN_STEPS.fullmatch(key), cells) for key, cells in columns.items())
     counting = {match["of"] or match[1] or "": cells for match, cells in named if match}
     rising = {of: cells for of, cells in counting.items() if None not in cells}
@@ -395,7 +397,7 @@ def _rows_by_own_steps(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
 
 
 def fewest_cells(names: Iterable[str]) -> int:
-    """How many numbers make a column: fewer where a loss stands beside its held-out loss, as of Keras."""
+    """How many numbers make a column: fewer if there is a loss and the same held out, as of Keras."""
     return MIN_JUDGED_ROWS if set(map(role_of, names)) >= {Role.LOSS, Role.VALIDATION_LOSS} else MIN_CELLS
 
 
@@ -405,8 +407,8 @@ def _are_cells(value: Any, fewest: int = MIN_CELLS) -> bool:
 
 
 def _spelled(cell: Any) -> Any:
-    """A cell, or the number that a text in it spells ("tensor(2.5, device='cuda:0')"), or that Sacred has
-    written as an object of numpy ({"py/object": "numpy.float64", "value": 2.5})."""
+    """The number in a cell that is a text ("tensor(2.5, device='cuda:0')") or an object of numpy as Sacred
+    writes it ({"py/object": "numpy.float64", "value": 2.5}); any other cell as it is."""
     if isinstance(cell, dict) and str(cell.get("py/object")).startswith("numpy."):
         return cell.get("value")
     return cell if not isinstance(cell, str) or (value := number(cell)) is None else value
@@ -418,13 +420,14 @@ def _put(cells: Iterable[Row], n_cells: int, rows: list[Row]) -> None:
 
 
 def _ends(n_cells: int, n_rows: int) -> range:
-    """The rows of cells that are fewer: what is measured once in so many rows stands at the end of these."""
+    """The rows to which the cells of a shorter column belong: each is the last of equally many rows."""
     stride = n_rows // n_cells
     return range(stride - 1, stride * n_cells, stride)
 
 
 def _measures(path: str, columns: Mapping[str, list[Any]]) -> bool:
-    """Whether lists below the name of a phase are metrics of boosting, which may have any name."""
+    """Whether columns are metrics of boosting, which may have any name: the path ends with that of a phase,
+    all columns are equally long, and most of their numbers have decimals."""
     floats = (2 * sum(isinstance(cell, float) for cell in cells) > len(cells) for cells in columns.values())
     return names_a_phase(path) and len({len(cells) for cells in columns.values()}) == 1 and all(floats)
 
@@ -440,7 +443,7 @@ def _moves(name: str) -> bool:
 
 
 def _prefixed(table: Table) -> Iterator[Row]:
-    """The rows with the path in front of all names but those that count steps."""
+    """The rows of a table, with its path in front of all names but those of counters."""
     names = dict.fromkeys(name for row in table.rows for name in row)
     full_names = {n: n if _counted(n) else f"{table.path}/{n}".lstrip("/") for n in names}
     return ({full_names[name]: cell for name, cell in row.items()} for row in table.rows)

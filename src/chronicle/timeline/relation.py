@@ -189,17 +189,22 @@ class Pair:
     @cached_property
     def course(self) -> Relation:
         """Where the later attempt begins, if both belong to one training."""
-        # The earlier one logged a single step, the first one, as does a training that is launched again.
-        only_first = self.before.last == self.root.first <= self.start_steps
-        if self.after.first >= self.before.last and not (only_first and self.after.first == self.root.first):
+        first = self.root.first
+        # Where all are at the first step, the training was launched again after a single step.
+        only_first = first == self.before.last == self.after.first and first <= self.start_steps
+        if self.after.first >= self.before.last and not only_first:
             return Relation.CONTINUES
         # A training whose log begins at a later step started from a checkpoint, and may do so again.
-        from_zero = min(self.root.first, self.after.first) <= self.start_steps
-        # Another counter may be back at its first value: an agent's first episode may end at any step.
+        near_zero = min(first, self.after.first) <= self.start_steps
+        begins_again = (near_zero and self.begins_at_root) or self._counter_begins_again()
+        return Relation.ANEW if begins_again else Relation.OVERTAKES
+
+    def _counter_begins_again(self) -> bool:
+        """Whether another counter is back at its first value: an agent's first episode may end at any
+        step."""
         old, new = self.root.attempt.series, self.after.attempt.series
         both = ((s, new[m]) for m, s in old.items() if m in new and s is not self.root.clock)
-        again = (is_counter(a) and is_counter(b) and a.values[0] == b.values[0] for a, b in both)
-        return Relation.ANEW if (from_zero and self.begins_at_root) or any(again) else Relation.OVERTAKES
+        return any(is_counter(a) and is_counter(b) and a.values[0] == b.values[0] for a, b in both)
 
     def reasons_apart(self, relation: str = "", sure: bool = True) -> Iterator[str]:
         """Why the later attempt is a separate training: keys of `trainings.APART_REASONS`, none if it is not.
@@ -338,13 +343,13 @@ class Pair:
 
     @property
     def begins_at_root(self) -> bool:
-        """Whether the later attempt begins where the log of the training began, whatever that step is. At one
-        regular interval it would begin at the same step, unless that is 0: what is measured before the first
-        step is often left out."""
-        late = self.after.first - self.root.first
-        every = [_logging_interval(course.clock) for course in (self.root, self.after)]
-        regular = every[0] == every[1] and late % (every[0] or math.inf) == 0
-        return late <= (0 if regular and self.root.first else self.start_steps)
+        """Whether the later attempt begins where the log of the training began, whatever that step is, or at
+        most ``start_steps`` later. If both log at the same multiples of one interval, it begins at that very
+        step, unless that is 0: what is measured before the first step is often left out."""
+        late_steps = self.after.first - self.root.first
+        first, own = _logging_interval(self.root.clock), _logging_interval(self.after.clock)
+        is_regular = first is not None and first == own and late_steps % first == 0
+        return late_steps <= (0 if is_regular and self.root.first else self.start_steps)
 
     def same_fact(self, name: str) -> bool | None:
         """Whether both logs state the same value of a fact; None where one of them does not state it."""

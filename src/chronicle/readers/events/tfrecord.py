@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,8 +89,10 @@ def frames(
     head, after, cut = _headers(buffer, np.array(stops, np.int64), follow)
     bounds = np.searchsorted(head, [0, *stops])
     places = zip(bounds, bounds[1:], [0, *stops], stops, strict=False)
-    parts = (_Part(buffer, head[i:j], after[i:j], cut, low, high, follow, last) for i, j, low, high in places)
-    return [part.walk(gap) for part in parts]
+    return [
+        _Part(buffer, head[i:j], after[i:j], cut, low, high, follow, last, gap).walk()
+        for i, j, low, high in places
+    ]
 
 
 def _headers(buffer: U8, stops: Ints, follow: int) -> tuple[Ints, Ints, Ints]:
@@ -106,74 +108,100 @@ def _headers(buffer: U8, stops: Ints, follow: int) -> tuple[Ints, Ints, Ints]:
     return head[fits], after[fits], head[~fits]
 
 
-class _Part(NamedTuple):
-    """A file or a part of one, ``low:high``, with begin and end of all frames with the header of an event."""
+@dataclass
+class _Part:
+    """The reading of a file or of a part of one, from ``at`` to ``high``: where the frames with the header of
+    an event begin (``head``) and end (``after``), and where those begin that are ``cut``."""
 
     buffer: U8
     head: Ints
     after: Ints
     cut: Ints
-    low: int
+    at: int
     high: int
     follow: int
     last: bool
+    gap: Gap | None
+    begins: list[Ints] = field(default_factory=list)
+    ends: list[Ints] = field(default_factory=list)
+    damage: Damage = field(default_factory=list)
+    truncated: bool = False
 
-    def walk(self, gap: Gap | None) -> Frames:
+    @cached_property
+    def chain_ends(self) -> Ints:
+        """The number of the last frame of each chain of events."""
+        return np.append(np.flatnonzero(self.after[:-1] != self.head[1:]), len(self.head) - 1)
+
+    def walk(self) -> Frames:
         """All frames in order; a chain of events is taken in one step."""
-        head, after, high, at, truncated = self.head, self.after, self.high, self.low, False
-        breaks = np.append(np.flatnonzero(after[:-1] != head[1:]), len(head) - 1)
-        begins, ends, damage = [head[:0]], [head[:0]], Damage()
-        while at < high:
-            i = int(np.searchsorted(head, at))
-            known = int(head[i]) if i < len(head) else high  # the next header of an event
-            if known == at:
-                damage += _closed(gap, at)
-                stop = int(breaks[np.searchsorted(breaks, i)]) + 1
-                gap, at, events = None, int(after[stop - 1]), slice(i, stop)
-                begins.append(head[events])
-                ends.append(after[events])
-            elif (end := None if gap else self._end_of_odd(at, known, damage)) is None:
-                cut = self.cut[np.searchsorted(self.cut, at) :][:1].tolist()
-                unseen = max(at, min([high - HEADER - FOOTER, *cut]))  # the next part searches on from here
-                to = known if self.last or known < high else unseen
-                begin, is_zero = gap or (at, True)
-                gap = Gap(begin, is_zero and not self.buffer[at:to].any())
-                waits, at = to == at or (not self.last and known == high), to
-                if waits:
-                    break
-            elif end == at:
-                break
-            elif truncated := end > high:
-                at = high
+        goes_on = True
+        while goes_on and self.at < self.high:
+            goes_on = self._step()
+        if self.last and self.gap:
+            if self.gap.is_zero:
+                self.truncated = True
             else:
-                begins.append(np.array([at]))
-                ends.append(np.array([end]))
-                at = end
-        if self.last and gap:
-            truncated |= gap.is_zero
-            damage += [] if gap.is_zero else _closed(gap, high)
-        payloads = np.concatenate(begins) + HEADER, np.concatenate(ends) - FOOTER
-        return Frames(*payloads, damage, truncated, at, gap)
+                self._close_gap(self.high)
+        begin, end = (np.concatenate([self.head[:0], *of_chains]) for of_chains in (self.begins, self.ends))
+        return Frames(begin + HEADER, end - FOOTER, self.damage, self.truncated, self.at, self.gap)
 
-    def _end_of_odd(self, at: int, known: int, damage: Damage) -> int | None:
+    def _step(self) -> bool:
+        """Reads on from ``at``; False if only the next part can tell what begins there."""
+        i = int(np.searchsorted(self.head, self.at))
+        next_event = int(self.head[i]) if i < len(self.head) else self.high
+        if next_event == self.at:
+            self._close_gap(self.at)
+            chain = slice(i, int(self.chain_ends[np.searchsorted(self.chain_ends, i)]) + 1)
+            return self._take(self.head[chain], self.after[chain])
+        end = None if self.gap else self._end_of_odd(next_event)
+        if end is None:
+            return self._skip_to(next_event)
+        if end > self.high:
+            self.truncated, self.at = True, self.high
+            return True
+        return end > self.at and self._take(np.array([self.at]), np.array([end]))
+
+    def _take(self, begins: Ints, ends: Ints) -> bool:
+        self.begins.append(begins)
+        self.ends.append(ends)
+        self.at = int(ends[-1])
+        return True
+
+    def _skip_to(self, next_event: int) -> bool:
+        """Adds what is no record to the gap. If no event follows in this part, the next part searches on from
+        where the header of one may begin; then False."""
+        is_left = not self.last and next_event == self.high
+        to = next_event
+        if is_left:
+            cut = self.cut[np.searchsorted(self.cut, self.at) :][:1].tolist()
+            to = max(self.at, min([self.high - HEADER - FOOTER, *cut]))
+        begin, is_zero = self.gap or (self.at, True)
+        self.gap = Gap(begin, is_zero and not self.buffer[self.at : to].any())
+        self.at = to
+        return not is_left
+
+    def _close_gap(self, at: int) -> None:
+        if self.gap:
+            n_bytes = at - self.gap.begin
+            self.damage.append((self.gap.begin, f"length of a record is damaged; {n_bytes} bytes skipped"))
+        self.gap = None
+
+    def _end_of_odd(self, next_event: int) -> int | None:
         """The end of a frame without the header of an event: beyond the file if the frame is cut, ``at``
         itself if only the next part can tell; None if there is no frame."""
-        if self.high - at < HEADER:
-            return at + HEADER if self.last else at
-        length, check = struct.unpack("<QI", self.buffer[at : at + HEADER].tobytes())
-        end = int(at + HEADER + length + FOOTER)
+        if self.high - self.at < HEADER:
+            return self.at + HEADER if self.last else self.at
+        payload = self.at + HEADER
+        length, check = struct.unpack("<QI", self.buffer[self.at : payload].tobytes())
+        end = int(payload + length + FOOTER)
         may_follow = not self.last and self.high < end <= self.high + self.follow
         if _is_header(length, check):
-            return at if may_follow else end
+            return self.at if may_follow else end
         # The length may be right although its checksum is wrong: then the payload has a correct checksum.
-        if end <= known and intact(self.buffer, np.array([at + HEADER]), np.array([end - FOOTER]))[0]:
-            damage.append((at, "checksum of the length is wrong; the record is whole and kept"))
+        if end <= next_event and intact(self.buffer, np.array([payload]), np.array([end - FOOTER]))[0]:
+            self.damage.append((self.at, "checksum of the length is wrong; the record is whole and kept"))
             return end
-        return at if may_follow and known == self.high else None
-
-
-def _closed(gap: Gap | None, at: int) -> Damage:
-    return [(gap.begin, f"length of a record is damaged; {at - gap.begin} bytes skipped")] if gap else []
+        return self.at if may_follow and next_event == self.high else None
 
 
 def intact(buffer: U8, begin: Ints, end: Ints) -> Mask:
