@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +123,17 @@ def test_half_a_minute_is_no_hang_and_neither_is_a_pause_that_comes_again() -> N
     curve = throughput(Curve(5))
     curve.seconds = curve.seconds + 3600.0 * (curve.steps // 400)
     assert "hang" not in patterns(curve.run())
+
+
+@pytest.mark.parametrize(("second", "hang_steps"), [(1400, []), (1100, [700, 1100])])
+def test_what_happens_again_is_counted_from_where_a_process_began(second: int, hang_steps: list[int]) -> None:
+    curve = Curve(5)
+    late = sum(5200.0 * (curve.steps > at) for at in (700, second))
+    curve.seconds = curve.steps * 6.0 + late
+    (attempt,) = curve.run().attempts
+    later = {name: replace(s, steps=s.steps + 50_000) for name, s in attempt.series.items()}
+    run = classify(stitch([replace(attempt, series=later)]))
+    assert [f.start_step - 50_000 for f in run.findings if f.pattern == "hang"] == hang_steps
 
 
 @pytest.mark.parametrize(

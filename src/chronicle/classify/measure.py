@@ -392,8 +392,7 @@ def _way(steps: Floats, v: Floats, level: Callable[[Floats], Any], error: float,
 @np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
 def improves(series: Series) -> bool:
     """Whether a score or a reward ends better than it began, by its `ascent` or, of few values, `rises`."""
-    way = ascent(series, FEWEST_POINTS)
-    if way is None:
+    if (way := ascent(series, FEWEST_POINTS)) is None:
         return rises(direction(series) * series.values)
     values = finite(series).values
     v, is_reward = direction(series) * values, series.role is Role.OBJECTIVE

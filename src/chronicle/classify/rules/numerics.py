@@ -331,8 +331,7 @@ def onset(series: Series, event: Event, limits: Thresholds) -> int:
     steps, y = measure.positive(series)
     first, peak = (int(np.searchsorted(steps, series.steps[k])) for k in (event.onset, event.peak))
     before = slice(max(first - LINE_SAMPLES, 0), max(first - 4, 0))
-    line = measure.fit(steps[before], y[before])
-    if line is None:
+    if (line := measure.fit(steps[before], y[before])) is None:
         return int(series.steps[event.onset])
     over = y[: peak + 1] - line.at(steps[: peak + 1])
     calm = np.flatnonzero(over < limits.onset_noise * line.noise)

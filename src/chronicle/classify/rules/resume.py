@@ -149,8 +149,8 @@ def same_course(
         return False  # so fast that every return from a spike looks alike
     seen = ((once + gap) * SAME_PACE_TIMES <= steps[-1] - steps[0]) | np.isfinite(twice)
     paces = (twice[seen] + gap) / (once[seen] + gap)
-    asked = (median(paces), *paces[-3:])  # a return from a spike is ever faster, or ends above
-    return all(1 / SAME_PACE_TIMES <= pace <= SAME_PACE_TIMES for pace in asked)
+    # a return from a spike is ever faster, or ends above
+    return all(1 / SAME_PACE_TIMES <= pace <= SAME_PACE_TIMES for pace in (median(paces), *paces[-3:]))
 
 
 def passed(steps: Floats, y: Floats, levels: Floats) -> Floats:

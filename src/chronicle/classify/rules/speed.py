@@ -121,8 +121,8 @@ def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
         return  # rows are items, or whatever a table without a counter holds: the times of no training
     series = attempt.loss or next(iter(attempt.series.values()), None)
     if series is not None and len(series) >= SPEED_SAMPLES // 2 and np.isfinite(series.times).all():
-        clock, steps = series.times, series.steps.astype(float)
-        yield from standstill(view, attempt, series, clock[1:] - clock[:-1], steps[1:] - steps[:-1], 1.0)
+        steps = np.diff(series.steps.astype(float))
+        yield from standstill(view, attempt, series, np.diff(series.times), steps, 1.0)
         return
     for times in attempt.by_role(Role.STEP_TIME):
         unit = SECONDS.get((times.unit or "").lower())
@@ -145,7 +145,8 @@ def standstill(
     long = np.flatnonzero(ok & (gaps >= least))
     for i in long[long >= limits.slow_samples]:
         places = series.steps[:-1][ok & (gaps >= SAME_PAUSE_SHARE * gaps[i])]
-        again = len(places) == 2 and abs(places[1] - 2 * places[0]) <= steps[i]
+        begins = (0, series.steps[0])  # a resumed process may count its pauses from where it began
+        again = len(places) == 2 and any(abs(places[1] - 2 * places[0] + b) <= steps[i] for b in begins)
         if len(places) > 2 or again or gaps[i] < limits.hang_times * usual * steps[i] / median(steps[ok]):
             continue
         if ends_or_evaluates(attempt, *series.steps[[0, i, i + 1, -1]].tolist()):

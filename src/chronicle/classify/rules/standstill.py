@@ -220,8 +220,7 @@ def waits(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
 
 def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Worse from the first step on, and back much later at its first level, not that of guessing."""
-    contest = course_of(view, loss)
-    if contest is None:
+    if (contest := course_of(view, loss)) is None:
         return
     limits, steps, lead = view.thresholds, contest.steps, contest.lead(CLIMBS, (HEALTHY, STOPPED, WAITS))
     if lead >= LEAD_NATS:
