@@ -898,6 +898,44 @@ def test_the_patience_in_brackets_is_no_progress(words: str, tmp_path: Path) -> 
     assert attempt.axis == "epoch"
 
 
+@pytest.mark.parametrize(
+    ("heading", "row"), [("Epoch {}/6", "step {} loss {}"), ("-- Epoch {}", "T: {}, loss: {}")]
+)
+def test_an_epoch_above_its_steps_is_a_value_of_the_first_of_them(
+    heading: str, row: str, tmp_path: Path
+) -> None:
+    text = "".join(
+        heading.format(n)
+        + "\n"
+        + "".join(f"{row.format(100 * k, 3 - k / 32)}\n" for k in range(4 * n - 3, 4 * n + 1))
+        for n in range(1, 7)
+    )
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "Epoch") == [(400 * n - 300, n) for n in range(1, 7)]
+    assert points(attempt, "loss") == [(100 * k, 3 - k / 32) for k in range(1, 25)]
+
+
+def test_an_epoch_may_stand_above_blocks_of_lines(tmp_path: Path) -> None:
+    text = "".join(
+        f"epoch: {n}\n"
+        + "".join(f"[batch={k}]:\n  loss: {3 - k / 32}\n  lr: 0.1\n" for k in range(4 * n - 3, 4 * n + 1))
+        for n in range(1, 7)
+    )
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "loss") == [(k, 3 - k / 32) for k in range(1, 25)]
+    assert points(attempt, "epoch") == [(4 * n - 3, n) for n in range(1, 7)]
+
+
+def test_an_epoch_below_its_steps_is_a_value_of_the_last_of_them(tmp_path: Path) -> None:
+    text = "".join(
+        "".join(f"step {100 * k} loss {3 - k / 32}\n" for k in range(4 * n - 3, 4 * n + 1))
+        + f"Epoch {n} done\n"
+        for n in range(1, 7)
+    )
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "Epoch") == [(400 * n, n) for n in range(1, 7)]
+
+
 def test_the_epoch_at_whose_end_a_loss_is_computed_is_no_loss(tmp_path: Path) -> None:
     text = "".join(
         f"Calculating validation loss at end of epoch {n}...\nEpoch {n} validation loss: {3 - n / 8}\n"

@@ -256,7 +256,7 @@ def test_a_bar_of_an_evaluation_is_no_heading(tmp_path: Path) -> None:
         text += "".join(bars) + f"Loss: {9 / epoch:.3f}\nVal Loss: {10 / epoch:.3f}\n"
     (attempt,) = read(log(tmp_path, text))
     assert {n: (s.role.value, len(s)) for n, s in assign(attempt.series).items()} == {
-        "Epoch": ("epoch", 11),
+        "Epoch": ("epoch", 12),
         "Loss": ("loss", 12),
         "Val Loss": ("validation-loss", 12),
     }

@@ -224,6 +224,9 @@ class LogReader:
         self._row, self._in_row = 0, dict[str, None]()  # if rows are counted: the last one, and its names
         self._in_blocks = dict[str, None]()  # names that stand in a block with what counts
         self._is_heading = False  # whether the last count stood alone in its line, above what belongs to it
+        # Whether epochs stand alone in lines above their steps, as the first does; one that waits for them.
+        self._has_epochs_above: bool | None = None
+        self._epoch_above = dict[str, float]()
         self.uncounted = dict[str, dict[int, str]]()  # see `_separate_uncounted`
         # Of the line that told the means of an evaluation so far: names, batch, and how many rows there were.
         self._running: tuple[Sequence[str], pairs.Pair, int] = (), pairs.Pair("", 0.0), 0
@@ -265,6 +268,7 @@ class LogReader:
                     return
                 if known and not counted and not self._is_heading:
                     values = {n: value for n, value in values.items() if self._any_known((n,))}
+            values = self._with_epoch_above(record, values, counted)
             if not self._take_settings(record, values, step, known, counted):
                 self._take_row(record, values, step if known else None, counted)
 
@@ -398,6 +402,20 @@ class LogReader:
             return True
         return False
 
+    def _with_epoch_above(self, record: Record, values: dict[str, float], counted: bool) -> dict[str, float]:
+        """The values of a record. An epoch that stands alone above its steps is a value of the first one."""
+        epoch, above = record.epoch, self._epoch_above
+        if counted:
+            self._epoch_above = {}
+            return values if epoch else {**above, **values}
+        if epoch is not None and record.shape == (epoch.name,):
+            if self._has_epochs_above is None:
+                self._has_epochs_above = not len(self.log.rows)
+            if self._has_epochs_above:
+                self._epoch_above = {epoch.name: epoch.value}
+                return {}
+        return values
+
     def _take_row(self, record: Record, values: dict[str, float], step: int | None, counted: bool) -> None:
         """Adds a record to the rows, or looks for a fault of the machine in its lines."""
         if step is None or not values:
@@ -437,7 +455,9 @@ class LogReader:
         reading = learned.reading
         places = reading.form.kept.get(self.course.counter)
         other_trial = (reading.form.trial or self._named_trial) != self._trial
-        if self._evaluation or self._begun or self._resumed or self._loaded or other_trial or not places:
+        if self._evaluation or self._begun or self._resumed or self._loaded or other_trial:
+            return 0
+        if self._epoch_above or not places:
             return 0
         if gatherer.is_open or gatherer.shapes is not self._shapes:
             return 0

@@ -242,10 +242,10 @@ class Record:
         return with_phase
 
     def by_line(self, numbers: Mapping[str, float]) -> Sequence[tuple[Source, Mapping[str, float]]]:
-        """Each source, and those of these ``numbers`` that stand in its line."""
+        """Each source, and those of these ``numbers`` that stand in its line, or for the first above it."""
         if not self.is_block:
             return ((self.sources[0], numbers),)
-        return [(self.sources[self._places[name]], {name: value}) for name, value in numbers.items()]
+        return [(self.sources[self._places.get(name, 0)], {name: value}) for name, value in numbers.items()]
 
     @property
     def is_training(self) -> bool:
