@@ -60,11 +60,12 @@ _OF_TERMINALS = tuple((byte, words, re.compile(pattern), new) for byte, words, p
 # fmt: on
 # How rich begins a line that it may fold: with a bar, or with a clock, a level and blanks up to a column.
 _LEVEL_NAMES = rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)"
-_OF_RICH = re.compile(rb"(?m)^[^\r\n]*\xe2\x94\x81|^(?:\[[^]\r\n]{5,24}\]| {10,}) %b +\S" % _LEVEL_NAMES)
+_OF_RICH = re.compile(rb"[^\r\n]*\xe2\x94\x81|(?:\[[^]\r\n]{5,24}\]| {10,}) %b +\S" % _LEVEL_NAMES)
 _FOLD, _SOURCE = (
     b"\n" + 16 * b" ",
     re.compile(rb" +[\w.<>-]+:\d+ *$"),
 )  # the source stands at the end of a line
+_RICH_WORDS = (b"\xe2\x94\x81", b"DEBUG    ", b"INFO     ", b"WARNING  ", b"ERROR    ", b"CRITICAL ")
 _MAY_BE_FOLDED = re.compile(  # such a line at the end of a chunk, whose next one may go on with it
     rb"(?<![^\r\n])[^\r\n]*(?:\xe2\x94\x81|%b)[^\r\n]*(?:\r?\n[ \x1b][^\r\n]*)*[\r\n]+\Z" % _LEVEL_NAMES
 )
@@ -157,20 +158,20 @@ def plain(data: bytes) -> bytes:
     if len(data) > _LONG_LINE_BYTES and not _LINE_END.search(data) and (word := _FIRST_WORD.match(data)):
         data = re.sub(rb"(?<=\W|\d)" + re.escape(word[0]) + rb"(?=\d)", rb"\r\g<0>", data)
     data = data.replace(b"\r\n", b"\n") if b"\r" in data else data
-    return _unfolded(data) if _FOLD in data and _OF_RICH.search(data) else data
+    return _unfolded(data) if _FOLD in data and any(map(data.__contains__, _RICH_WORDS)) else data
 
 
 def _unfolded(data: bytes) -> bytes:
     """The text with each cell of rich that a narrow console folded on the last of its lines, and the others
     empty. All but the first begin at a column at which a word of the first one begins."""
-    lines, ends, first = _LINE_END.split(data), _LINE_END.findall(data), ""
+    lines, ends, first = _LINE_END.split(data), _LINE_END.findall(data), b""
     for k, line in enumerate(lines):
+        if not line.startswith(_FOLD[1:]) or not line.strip() or ends[k - 1] != b"\n" or _OF_RICH.match(line):
+            first = line
+            continue
         column = len(line) - len(line.lstrip(b" "))
-        if _OF_RICH.match(line):
-            first = line.decode("utf-8", "replace")
-        elif not (first and column >= len(_FOLD) - 1 and ends[k - 1] == b"\n" and line.strip()):
-            first = ""
-        elif first[column - 1 : column] == " " and first[column : column + 1].strip():
+        above = first.decode("utf-8", "replace")[column - 1 : column + 1] if _OF_RICH.match(first) else ""
+        if above[:1] == " " and above[1:].strip():
             lines[k], lines[k - 1] = _SOURCE.sub(b"", lines[k - 1]) + b" " + line.strip(), b""
     return b"".join(map(b"".join, zip_longest(lines, ends, fillvalue=b"")))
 
