@@ -138,6 +138,8 @@ RESUMED = (
     "2025-01-02 10:00:01,500 - mmdet - INFO - resumed epoch 3, iter 40\n",
     "resumed epoch: 3, iter: 40\n",
     "Resuming training runs/detect/train/weights/last.pt from epoch 41 to 90 total epochs\n",
+    "Restoring states from the checkpoint path at logs/version_0/checkpoints/last.ckpt\n"
+    "Restored all states from the checkpoint at logs/version_0/checkpoints/last.ckpt\n",
 )
 
 
@@ -217,6 +219,7 @@ def test_nanogpt_that_is_resumed_has_another_launch(tmp_path: Path) -> None:
         "Resuming training after the evaluation\n",
         "resume: from out-3, resume_from_checkpoint=True\n",
         "Usage: --resume-from STEP\n",
+        "Restoring states from the checkpoint path at best.ckpt\nLoaded model weights from best.ckpt\n",
     ],
 )
 def test_what_speaks_of_resuming_without_a_place_begins_nothing(between: str, tmp_path: Path) -> None:

@@ -56,11 +56,11 @@ _CHECKPOINT = re.compile(
     r"(?=.{0,80}(?:\b|_)(?:checkpoint|ckpt|snapshot|model|weights|state|step|epoch|iter))",
     re.IGNORECASE,
 )
-# `=> Resuming training from step 500`; `resumed epoch 12, iter 3600` of OpenMMLab. What resumes without a
-# place was only paused, as for an evaluation.
+# `=> Resuming training from step 500`; OpenMMLab's `resumed epoch 12, iter 3600`; Lightning, which for a test
+# restores weights alone. What resumes without a place was only paused, as for an evaluation.
 _RESUMED = re.compile(
     r"[^\w\n]{0,8}(?:resum(?:ed|ing)\b(?: [\w./\\-]+){0,3}? (?:from|at)\b(?! \d\d?:)"
-    r"|resumed (?:epoch|iter|step)\b:? \d)",
+    r"|resumed (?:epoch|iter|step)\b:? \d|restored all states from )",
     re.IGNORECASE,
 )
 # `= Training Loss (Fri Jun  7 09:31:50 2019) =`: the date among its words is when the training began.
@@ -108,7 +108,7 @@ def _words_of(named: Sequence[Pair], text: str) -> Words:
         event = LAUNCH
     if not named and (heading := _OF_EVALUATION.fullmatch(text)):
         return Words(heading[1].lower(), EVALUATES)
-    if "esum" in text and not is_bar and _RESUMED.match(text):
+    if not is_bar and _RESUMED.match(text):
         event = RESUMED
     trial, is_heading = _trial(named, text)
     is_object = text[:1] == "{" or "Namespace(" in text
@@ -164,7 +164,8 @@ _BULLETS = " \t|>*#•▶:-{'\""
 
 def is_resumed(line: str) -> bool:
     """Whether a line says from where a training is resumed."""
-    return "esum" in line and _RESUMED.match(line[words_start(line)[1] :].strip()) is not None
+    may_be = "esum" in line or "estored all" in line
+    return may_be and _RESUMED.match(line[words_start(line)[1] :].strip()) is not None
 
 
 _PART = "part"  # the event of a line that is one pair of a block
