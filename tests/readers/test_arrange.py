@@ -56,6 +56,27 @@ def test_one_counter_is_left_alone_however_late_its_values_come(tmp_path: Path) 
     assert "step_counter" not in attempt.facts
 
 
+def test_batches_of_an_evaluation_stand_at_the_steps_of_the_training(tmp_path: Path) -> None:
+    """Lightning: 20 steps an epoch, of which the tenth and the last are logged; a validation counts its 7
+    batches over all epochs, and its mean and the epoch stand at the step of the trainer."""
+    points = list[Point]()
+    for epoch in range(12):
+        begun, end = 1e9 + 100 * epoch, 20 * epoch + 19
+        points += [(begun + 10, end - 10, "loss", 2.0), (begun + 20, end, "loss", 2.0)]
+        points += [(begun + 30 + k, 7 * epoch + k, "val_loss_step", 3.0) for k in range(7)]
+        points += [(begun + 70, end, "val_loss", 3.0), (begun + 70, end, "epoch", epoch)]
+    events(tmp_path / "events.out.tfevents.1", points)
+    (attempt,) = read(tmp_path)
+    ends = [19, 39, 59, 79, 99, 119, 139, 159, 179, 199, 219, 239]
+    assert steps(attempt) == {
+        "loss": [step for end in ends for step in (end - 10, end)],
+        "val_loss_step": [end for end in ends for _ in range(7)],
+        "val_loss": ends,
+        "epoch": ends,
+    }
+    assert attempt.facts["step_counter"] == "loss; 84 rows by val_loss_step"
+
+
 def test_single_values_count_nothing(tmp_path: Path) -> None:
     events(tmp_path / "events.out.tfevents.1", [(1e9, 0, "loss", 2.0), (1e9 + 1, 5, "val/acc", 0.5)])
     (attempt,) = read(tmp_path)

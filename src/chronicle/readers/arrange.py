@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chronicle.metrics.aliases import OF_TRAINING
+from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.arithmetic import any_numbers, median
-from chronicle.metrics.names import role_of
+from chronicle.metrics.names import name_words, role_of
 from chronicle.metrics.values import gathered, grouped, natural
 from chronicle.model import Attempt, Fault, Place, Role, Series, Steps
 from chronicle.readers.columns import LENGTH, REWARD
@@ -126,12 +126,14 @@ def _side_by_side(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _on_one_counter(attempt: Attempt) -> Attempt:
-    """The attempt of event files with all series on the counter of the longest, each where it was written."""
+    """The attempt of event files with all series on the counter of the longest, each where it was written.
+    Evaluations, which may count batches of their own, and epochs count only where nothing else does."""
     if not _is_of_events(attempt):
         return attempt
     logged = filter(len, attempt.series.values())
     alike = grouped(logged, lambda series: (len(series), int(series.steps[0]), int(series.steps[-1])))
-    axis, *_ = max(alike.values(), key=lambda group: (len(group[0]), len(group)), default=[None])
+    trained = [g for g in alike.values() if any(map(_is_of_training_step, g))] or alike.values()
+    axis, *_ = max(trained, key=lambda group: (len(group[0]), len(group)), default=[None])
     if axis is None or len(axis) < 2 or len(alike) < 2 or not (np.diff(axis.times) >= 0).all():
         return attempt
     others = [curve for group in alike.values() if _counts_other(axis, group[0]) for curve in group]
@@ -144,6 +146,10 @@ def _on_one_counter(attempt: Attempt) -> Attempt:
     rows = "".join(f"; {len(curve)} rows by {curve.metric}" for curve in others[:_MOST_NAMED])
     facts = {"step_counter": f"{axis.metric}{rows}", **attempt.facts}
     return replace(attempt, series={**attempt.series, **moved}, facts=facts)
+
+
+def _is_of_training_step(series: Series) -> bool:
+    return role_of(series.metric) is not Role.EPOCH and not name_words(series.metric) & OF_EVALUATION
 
 
 def _counts_other(axis: Series, other: Series) -> bool:
