@@ -248,6 +248,11 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS, "lr": steps(*STEPS, first=0.5, by=0)},
         "step",
     ),
+    "a header behind a comment mark, whose names stand further apart, above another comment": (
+        "# step   loss     lr\n# nan where there is no force\n" + repeated("{i}  {loss}  0.5\n"),
+        {"loss": LOSS, "lr": steps(*STEPS, first=0.5, by=0)},
+        "step",
+    ),
     "a table of numpy's savetxt, whose names are parted by commas": (
         "# step, loss, grad_norm\n" + repeated("{i}.0e+00 {loss} 0.5\n"),
         {"loss": LOSS, "grad_norm": steps(*STEPS, first=0.5, by=0)},

@@ -28,6 +28,7 @@ _HEADER = re.compile(
 )
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP, _BLANK_BEFORE_UNIT = re.compile(r"\s{2,}|\t"), re.compile(r"(?<=\d)\s+(?=[s%](?:\s|$))")
+_COMMENT_MARK = re.compile(r"\s*#\s+(\S+)")
 _CELL = re.compile(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?|\*)?")  # the star of a step that was saved
 _CELL_OR_LIST = re.compile(r"\[[^\[\]]*\]|\S+")
 _LONG_NAMES = {"#": "step", "e": "epoch"}  # of spaCy
@@ -189,11 +190,12 @@ def header(text: str) -> tuple[str, ...]:
         return ()
     if text.split() == _VOWPAL_WABBIT:
         return _OF_VOWPAL_WABBIT
+    if (mark := _COMMENT_MARK.match(text)) and ("," in text or names_counter(mark[1])):
+        text = text[mark.start(1) :]
     cells = [name for cell in _bordered(text) or [text.strip()] for name in _GAP.split(cell)]
     names = cells if len(cells) > 1 else text.split()
-    if text.startswith("# ") and "," in text:  # of numpy's `savetxt`, above rows of blanks
-        names = [name.strip() for name in text[2:].split(",")]
-    names = names[len(names) > 2 and names[0] == "#" and names_counter(names[1]) :]
+    if mark and "," in text:  # of numpy's `savetxt`, above rows of blanks
+        names = [name.strip() for name in text.split(",")]
     names = [_LONG_NAMES.get(name.lower(), name) for name in names] if "#" in names else names
     names = _out_of_brackets(names)
     are_names = all(_COLUMN.fullmatch(name) and number(name) is None for name in names)
