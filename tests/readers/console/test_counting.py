@@ -32,6 +32,19 @@ def test_the_counter_of_an_evaluation_places_no_training(tmp_path: Path) -> None
     assert points(attempt, "test/episode")[-1] == (9, 180.0)
 
 
+def test_a_bar_that_moves_on_with_the_epoch_counts_epochs(tmp_path: Path) -> None:
+    """A launch that goes on counts its own epochs, and says in brackets which ones they are of all."""
+
+    def epochs(first: int, n: int) -> str:
+        lines = (f"==> Epoch {k + 1} ({first + k}/64)\nmean loss: {3 - (first + k) / 64}\n" for k in range(n))
+        return "loaded the checkpoint, training goes on\n" + "".join(lines)
+
+    logs = attempts(tmp_path, epochs(1, 6) + epochs(5, 9))
+    assert {log.axis for log in logs} == {"epoch"}
+    places = [*range(1, 7), *range(5, 14)]
+    assert [point for log in logs for point in points(log, "mean loss")] == [(n, 3 - n / 64) for n in places]
+
+
 @pytest.mark.parametrize(("every", "steps"), [(1, [*range(0, 500, 50)] * 2), (50, [*range(40, 490, 50)])])
 def test_an_evaluation_tells_the_step_under_another_name(
     every: int, steps: list[int], tmp_path: Path

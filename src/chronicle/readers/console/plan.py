@@ -40,7 +40,7 @@ from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, is_known,
 from chronicle.readers.console.text_tables import header, pairs_in
 from chronicle.readers.items import FEWEST_ITEMS
 from chronicle.readers.runs_in_table import names_an_evaluation
-from chronicle.readers.step_axis import Column, goes_up_and_down, is_whole
+from chronicle.readers.step_axis import Column, goes_up_and_down, is_whole, step_rank
 from chronicle.readers.text import Head
 
 MOST_LINES = 6000  # that are read from either end
@@ -139,7 +139,7 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     moving = frozenset(shape for shape, values in counted.items() if len({*values}) >= _FEWEST_STEPS)
     plan = Plan(
         True, keys, phases=phases, outer=outer, twofold=twofold, stages=frozenset(stages), beside=beside,
-        moving=moving, alike=_alike(records, [*counters]),
+        moving=moving, alike={**_alike(records, [*counters]), **_of_epochs(records, keys)},
     )  # fmt: skip
     without_bars = replace(plan, counters=frozenset(key for key in keys if f"{PROGRESS}/" not in key))
     for tried in (plan, without_bars) if without_bars.counters != keys else (plan,):
@@ -267,6 +267,21 @@ def _alike(records: Sequence[Record], counters: Sequence[str]) -> dict[str, tupl
         before, waiting = count, []
     enough = (key for key, fits in between.items() if len(fits) >= _FEWEST_STEPS and all(fits))
     return dict.fromkeys(enough, best)
+
+
+def _of_epochs(records: Iterable[Record], counters: Collection[str]) -> dict[str, tuple[int, str]]:
+    """The bars that move on as far as the epoch in their line does, and so count epochs, as in `Epoch 1
+    (15/128)` of a launch that goes on: with the rank of an epoch and their name. {} if others count, too."""
+    named = (record for record in records if record.epoch)
+    bars = ((r.epoch, pair) for r in named for _, pair in r.counters if r.epoch and pair.name == PROGRESS)
+    of_epochs = set[str]()
+    for bar, counts in gathered((key_of(pair), (epoch.value, pair.value)) for epoch, pair in bars).items():
+        epochs, places = np.diff(np.array(counts), axis=0).T
+        goes_on = epochs >= 0  # else another launch begins
+        if np.count_nonzero(epochs > 0) >= _FEWEST_EPOCHS and (epochs == places)[goes_on].all():
+            of_epochs.add(bar)
+    rank = step_rank("epoch") or 0
+    return dict.fromkeys(of_epochs, (rank, PROGRESS)) if of_epochs.issuperset(counters) else {}
 
 
 def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
