@@ -51,6 +51,26 @@ def test_a_rollback_in_one_file():
     assert alive(timeline) == [("f#1", 0, 799), ("f#2", 800, 1599)]
 
 
+def test_a_later_stage_whose_loss_has_another_name_is_an_attempt_of_its_own():
+    """A training of 600 steps, and behind it in the same log a fine-tuning of 300, which share a rate."""
+
+    def with_rows(metric: str, steps: range, first_row: int) -> Series:
+        rows = first_row + np.arange(len(steps))
+        return replace(series(metric, steps, course(steps, first_row)), rows=rows)
+
+    rate = with_rows("lr", range(600), 0)
+    later = with_rows("lr", range(300), 600)
+    joined = {
+        name: np.append(getattr(rate, name), getattr(later, name)) for name in ("steps", "values", "times")
+    }
+    rate = replace(rate, rows=np.arange(900), **joined)
+    tuned = with_rows("Training loss", range(300), 600)
+    whole = log("f", [], **{"loss": with_rows("loss", range(600), 0), "Training loss": tuned, "lr": rate})
+    first, second = stitch([whole]).attempts
+    assert {name: len(s) for name, s in first.series.items()} == {"loss": 600, "lr": 600}
+    assert {name: len(s) for name, s in second.series.items()} == {"Training loss": 300, "lr": 300}
+
+
 def pauses(seconds: dict[int, float], rows: int = 600, each: float = 1.0) -> np.ndarray:
     """Times of rows that are ``each`` seconds apart, but for some rows which have a pause before them."""
     return 1.7e9 + np.cumsum([seconds.get(row, each) for row in range(rows)])

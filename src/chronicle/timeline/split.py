@@ -91,7 +91,25 @@ def _ticks(attempt: Attempt) -> Series | None:
     such as a score of evaluations, would miss launches between them."""
     ticks = clock(attempt)
     longest = max((*attempt.by_role(Role.LOSS), *attempt.by_role(Role.PART_LOSS)), key=len, default=ticks)
-    return longest if ticks and longest and len(ticks) < _CLOCK_SHARE * len(longest) else ticks
+    ticks = longest if ticks and longest and len(ticks) < _CLOCK_SHARE * len(longest) else ticks
+    return ticks and _with_later_stages(attempt, ticks)
+
+
+def _with_later_stages(attempt: Attempt, ticks: Series) -> Series:
+    """The clock, and behind its end the losses of later stages of the training, if these have other names and
+    begin at steps before that end: the `Training loss` of a fine-tuning behind the `loss` of all before."""
+    ends = -1 if ticks.rows is None or len(attempt.sources) > 1 else int(ticks.rows[-1])
+
+    def is_later(loss: Series) -> bool:
+        begins_again = len(loss) >= _ROWS_BETWEEN_CUTS and loss.steps[0] < ticks.steps[-1]
+        return begins_again and loss.rows is not None and loss.rows[0] > ends >= 0
+
+    stage = max(filter(is_later, attempt.by_role(Role.LOSS)), key=len, default=None)
+    if stage is None or ticks.rows is None or stage.rows is None:
+        return ticks
+    steps, rows = np.append(ticks.steps, stage.steps), np.append(ticks.rows, stage.rows)
+    values, times = np.append(ticks.values, stage.values), np.append(ticks.times, stage.times)
+    return _with_later_stages(attempt, replace(ticks, steps=steps, values=values, times=times, rows=rows))
 
 
 def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
