@@ -45,6 +45,9 @@ LINES = {
     },
     "Accuracy-Flip: 0.50750+-0.00704": {"Accuracy-Flip": 0.5075},
     "acc 0.5±0.125": {"acc": 0.5},
+    "[35]\ttrain-logloss:0.5+0.000417\ttest-logloss:0.75+0.002922": {
+        "progress": 35, "train-logloss": 0.5, "test-logloss": 0.75,
+    },
     "100:    learn: 0.5        test: 0.75    best: 0.25 (99)   total: 1.5s    remaining: 6.48s": {
         "iteration": 100, "learn": 0.5, "test": 0.75, "total time": 1.5,
     },

@@ -347,8 +347,12 @@ _UNIT = (
     r"%|ms|us|µs|s|sec|secs|min|h|s/it|[kMG]?(?:i?B|tok|tokens)|[a-z]{1,20}/s(?:ec(?:ond)?)?|x"
     r"|st|nd|rd|th|f0"  # the last is Julia's: 0.5f0
 )
-# A spread, a change or a mean, right behind a number: `0.5(±0.1)`, `0.5+-0.1`, `0.5(avg 0.4)`.
-_SPREAD = r"(?:\((?:(?:avg|mean|best|min|max|ema|std)[:=\ ]{1,2})?[-+±/\d.,%\ ]{1,40}[,)]|(?:\+/?-|±)\.?\d)"
+# A spread, a change or a mean, right behind a number: `0.5(±0.1)`, `0.5+-0.1`, `0.5+0.125` of
+# XGBoost's folds, `0.5(avg 0.4)`.
+_SPREAD = (
+    r"(?:\((?:(?:avg|mean|best|min|max|ema|std)[:=\ ]{1,2})?[-+±/\d.,%\ ]{1,40}[,)]"
+    r"|(?:\+/?-|±)\.?\d|\+\d+\.\d{3})"
+)
 _NOTE = r"\([\w/%. -]{1,30}\)"
 _LETTERS = r"[A-Za-z_](?:[\w./@-]|'s\b|\+(?=[A-Za-z])|\^(?=\d)){0,60}+(?<=\w)"
 _WORD = rf"(?:top[ -]\d{{1,3}}(?=[ ][A-Za-z])|{_LETTERS}(?:{_NOTE})?|{_NOTE})"
