@@ -31,6 +31,34 @@ def test_zeros_in_front_are_all_the_zeros_there_are(values: list[float], zeros: 
     assert arithmetic.zeros_in_front(np.array(values, float)) == zeros
 
 
+FILLED = [-1, -1, 7.5, -1, -1, -1, 2.25, -1, -1, -1, 0.5]  # measured in three rows of eleven
+
+
+@pytest.mark.parametrize(
+    ("logged", "role", "rows", "measured"),
+    [
+        (FILLED, Role.LOSS, [2, 6, 10], [7.5, 2.25, 0.5]),
+        (FILLED, Role.VALIDATION_LOSS, [2, 6, 10], [7.5, 2.25, 0.5]),
+        (FILLED, Role.OBJECTIVE, [*range(11)], FILLED),  # a reward may be -1
+        ([*FILLED, -0.5], Role.LOSS, [*range(12)], [*FILLED, -0.5]),  # and so may a loss that is negative
+        ([-1.0] * 8 + [0, 1, 2], Role.LOSS, [*range(11)], [-1.0] * 8 + [0, 1, 2]),  # or a whole number
+        (
+            [0, 0, *FILLED[1:]],
+            Role.LOSS,
+            [*range(2, 12)],
+            FILLED[1:],
+        ),  # seven are too few, and zeros in front
+        ([-1, 2.5, 1.5], Role.LOSS, [0, 1, 2], [-1, 2.5, 1.5]),  # a single one may be a value
+    ],
+)
+def test_minus_one_in_many_rows_is_no_loss(
+    logged: list[float], role: Role, rows: list[int], measured: list[float]
+) -> None:
+    kept, values_measured = values.measurements(np.array(logged, float), role)
+    assert np.arange(len(logged))[kept].tolist() == rows
+    assert values_measured.tolist() == measured
+
+
 def test_terms_of_sums_are_what_was_added() -> None:
     random = np.random.default_rng(3)
     terms = [*np.split(random.uniform(1.0, 3.0, 96), 4), random.uniform(1.0, 3.0, 5)]

@@ -265,8 +265,8 @@ def _step_backs(timeline: Timeline) -> Iterator[Fact]:
 
 def _loss_facts(loss: Track, axis: Axis) -> Iterator[Fact]:
     shown = np.flatnonzero(loss.live & np.isfinite(loss.values))
-    begin, values = measurements(loss.values[shown], loss.role)
-    steps = loss.steps[shown[begin:]]
+    measured, values = measurements(loss.values[shown], loss.role)
+    steps = loss.steps[shown[measured]]
     if not len(values):
         yield Fact(f"{loss.metric}, finite values", 0, "points", "counted")
         return

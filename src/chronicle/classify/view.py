@@ -294,10 +294,10 @@ def _has_arrived(mean: Floats) -> bool:
 def _trained(series: Series) -> Series:
     """The series as it is measured, without a last row that alone repeats the step before it: it belongs to a
     final test."""
-    new, (begin, values) = series.steps[1:] > series.steps[:-1], measurements(series.values, series.role)
+    new, (rows, values) = series.steps[1:] > series.steps[:-1], measurements(series.values, series.role)
     tested = len(new) >= _TOOTH_SAMPLES and not new[-1] and new[:-1].all() and np.isfinite(values[-1])
-    end = len(series) - tested
-    return replace(series.pick(slice(begin, end)), values=values[: end - begin])
+    end = len(values) - tested
+    return replace(series.pick(rows).pick(slice(end)), values=values[:end])
 
 
 def _between_rows(mean: Series) -> Series:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet, one_line, text_px
+from chronicle.metrics.by_values import measured_rows
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import SCORES, shown_metric
 from chronicle.metrics.values import count, level
@@ -90,8 +91,8 @@ def segments(track: Track, attempt: int | None = None) -> list[Segment]:
         steps, values, live = track.steps[rows].astype(np.float64), track.values[rows], track.live[rows]
         if (too_large := (np.abs(values) > _LARGEST) & np.isfinite(values)).any():
             values = np.where(too_large, np.copysign(_LARGEST, values), values)
-        if track.role is Role.THROUGHPUT and (kept := ~(values < 0)).any():  # else it was not measured yet
-            steps, values, live = steps[kept], values[kept], live[kept]
+        measured = measured_rows(values, track.role)
+        steps, values, live = steps[measured], values[measured], live[measured]
         for a, b in pairwise([0, *(np.flatnonzero(np.diff(live)) + 1), len(live)]):
             # A dead branch starts one sample before the cut, so that it visibly leaves the live line.
             part = slice(a if live[a] else max(0, a - 1), b)

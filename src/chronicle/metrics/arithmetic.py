@@ -28,6 +28,7 @@ _LEAST_SHARE = 1e-4  # share of the total that a part must contribute
 _FEWEST_SHOWN = 4  # new numbers, and rows in which each of them is shown
 _REGULAR_SHARE = 0.8  # of these numbers are shown equally long
 _FEWEST_SUMS, _SUMMED_ROWS = 3, 16  # sums, and rows of most of them; chance lets no loss rise so often
+_FEWEST_FILLED = 8  # rows; a single -1 may be a value
 _FIRST_TERM_TIMES = 4.0  # the usual term of a sum: the first one is no larger
 _WORD, _DIGITS = re.compile(r"[^\W_]+"), re.compile(r"\d+")
 
@@ -62,6 +63,17 @@ def zeros_in_front(values: Floats) -> int:
     collects: those in front of all other values, if there are others and no zero among them."""
     zeros = int(np.count_nonzero(values == 0))
     return zeros if zeros < len(values) and not values[:zeros].any() else 0
+
+
+def is_filler(values: Floats) -> NDArray[np.bool_]:
+    """Where -1 stands for a loss that was not measured: in several rows, if the loss is never negative
+    otherwise, and no whole number. Empty cells of other tables say the same."""
+    filler = np.asarray(values == -1)
+    if np.count_nonzero(filler) >= _FEWEST_FILLED:
+        others = values[~filler]
+        if (others % 1 > 0).any() and not (others < 0).any():
+            return filler
+    return np.zeros(len(values), bool)
 
 
 @any_numbers

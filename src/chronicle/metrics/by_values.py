@@ -13,6 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.metrics import aliases, arithmetic, names
 from chronicle.metrics.arithmetic import FEWEST_ROWS, any_numbers, median
@@ -53,15 +54,26 @@ class ByValues(NamedTuple):
     why: str
 
 
-def measurements(values: Floats, role: Role) -> tuple[int, Floats]:
-    """How many values at the start of a metric were not measured, and the measurements in the others. A loss
-    may begin with zeros before the first one is known, and may be logged as a running sum, whose terms are
-    the measurements. Other metrics are returned as they are."""
+def measured_rows(values: Floats, role: Role) -> slice | NDArray[np.bool_]:
+    """The rows in which a metric was measured. A loss was not in rows of zeros before the first one is known,
+    nor where -1 stands in its place; a throughput was not where it is negative, unless all values are."""
+    kept = np.ones(len(values), bool)
+    if role in LOSSES:
+        kept = ~arithmetic.is_filler(values)
+        kept[: arithmetic.zeros_in_front(values)] = False
+    elif role is Role.THROUGHPUT:
+        kept = ~(values < 0)
+    return kept if kept.any() and not kept.all() else slice(None)
+
+
+def measurements(values: Floats, role: Role) -> tuple[slice | NDArray[np.bool_], Floats]:
+    """The rows in which a loss was measured, and the measurements. A loss may be logged as a running sum,
+    whose terms are the measurements. Other metrics are returned as they are."""
     if role not in LOSSES:
-        return 0, values
-    n_zeros = arithmetic.zeros_in_front(values)
-    terms = arithmetic.terms_of_sums(rest := values[n_zeros:])
-    return n_zeros, rest if terms is None else terms
+        return slice(None), values
+    rows = measured_rows(values, role)
+    terms = arithmetic.terms_of_sums(values[rows])
+    return rows, values[rows] if terms is None else terms
 
 
 def roles_by_values(logs: Iterable[Log]) -> dict[str, Role]:

@@ -267,8 +267,8 @@ class FindingView:
         if (track := self.track) is None:
             return np.empty(0, np.int64), np.empty(0)
         rows = track.live if self.at is None else track.attempt == self.at
-        begin, values = measurements(track.values[rows], track.role)
-        return track.steps[rows][begin:], values
+        measured, values = measurements(track.values[rows], track.role)
+        return track.steps[rows][measured], values
 
     @property
     def last_step(self) -> float:
