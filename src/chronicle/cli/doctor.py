@@ -112,9 +112,8 @@ def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
 
 def _named_by_file(path: Path, attempts: Sequence[Attempt]) -> Iterator[str]:
     """What was assumed of a table whose columns have no names."""
-    series = [
-        s for attempt in attempts if attempt.facts.get("format") == "csv" for s in attempt.series.values()
-    ]
+    tables = (attempt for attempt in attempts if attempt.facts.get("format") == "csv")
+    series = [s for table in tables for s in table.series.values()]
     if series and path.is_file() and _ROW_OF_NUMBERS.fullmatch("".join(Head.of(path).lines[:1])):
         counted = "" if attempts[0].axis == "row" else ", and what stands before it for the steps"
         yield f"no line names the columns: the last one was taken for {series[-1].metric}{counted}"

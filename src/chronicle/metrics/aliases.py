@@ -368,7 +368,7 @@ _COUNTED = {
     "epoch": "epoch",
 }
 STEP_NAMES = tuple((name, counted) for counted, names in _COUNTED.items() for name in names.split())
-# Names of counters that begin anew in an epoch or launch, and may mean other things: in tables, on a console.
+# Names of counters that begin again in an epoch or launch and may mean other things: in tables, on a console.
 _IN_EPOCH = "iters itr it batch batches minibatch mini_batch batch_idx batch_id batch_num i idx"
 LAUNCH_NAMES = ("episode", "episodes", "game", "games", "generation", "generations", "gen", "round")
 IN_EPOCH_NAMES = (*_IN_EPOCH.split(), *LAUNCH_NAMES)

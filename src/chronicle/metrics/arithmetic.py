@@ -79,7 +79,7 @@ def is_filler(values: Floats) -> NDArray[np.bool_]:
 @any_numbers
 def terms_of_sums(values: Floats) -> Floats | None:
     """What was added at each row, of a loss that is summed up from the start of each epoch on: it rises at
-    every row, and begins anew with no more than what is added at one. None for other values."""
+    every row, and begins again with no more than what is added at one. None for other values."""
     if len(values) < _FEWEST_SUMS * _SUMMED_ROWS:
         return None
     terms = np.diff(values, prepend=0.0)

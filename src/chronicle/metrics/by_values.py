@@ -113,9 +113,8 @@ def _shares(undecided: Log) -> dict[str, ByValues]:
     of_no_role = {name: metric for name, metric in undecided.items() if role_of(name) is Role.OTHER}
     for family in arithmetic.shares(of_no_role):
         listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
-        decided |= dict.fromkeys(
-            family, ByValues(Role.RATIO, f"lies in [0, 1] and sums to one with {listed}")
-        )
+        ratio = ByValues(Role.RATIO, f"lies in [0, 1] and sums to one with {listed}")
+        decided |= dict.fromkeys(family, ratio)
     return decided
 
 
@@ -155,10 +154,8 @@ def _scores_of_phases(series: Log, names: Sequence[str]) -> dict[str, ByValues]:
     if loss is None or not 0 < len(ours) < len(names) or any(v.min() < 0 or v.max() > 100 for v in shares):
         return {}
     trained = (metric for metric in map(series.__getitem__, ours) if np.array_equal(metric.steps, loss.steps))
-    against = (
-        np.corrcoef(metric.values, loss.values)[0, 1] for metric in trained if len(metric) >= FEWEST_ROWS
-    )
-    if not any(correlation <= _AGAINST for correlation in against):
+    enough = (metric.values for metric in trained if len(metric) >= FEWEST_ROWS)
+    if not any(np.corrcoef(values, loss.values)[0, 1] <= _AGAINST for values in enough):
         return {}
     why = f"lies in [0, 100], and that of the training rises as {loss.metric} falls"
     return {n: ByValues(Role.SCORE if n in ours else Role.VALIDATION_SCORE, why) for n in names}
@@ -377,9 +374,8 @@ def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
         evaluated = [n for n in with_role(roles, Role.OTHER) if plain(n) in aliases.OF_EVALUATION]
         by_level |= dict.fromkeys(evaluated, Role.VALIDATION_LOSS) | dict.fromkeys(bare, Role.LOSS)
     validated = [series[name].values for name in with_role(roles, Role.VALIDATION_LOSS)]
-    for name in (
-        n for n in losses if len(series[n]) >= MIN_POINTS and name_words(n).isdisjoint(aliases.OF_TRAINING)
-    ):
+    may_be_held_out = (n for n in losses if name_words(n).isdisjoint(aliases.OF_TRAINING))
+    for name in (n for n in may_be_held_out if len(series[n]) >= MIN_POINTS):
         if any(np.array_equal(series[name].values, values) for values in validated):
             by_level[name] = Role.VALIDATION_LOSS
     opponents = [series[n].values for n in with_role(roles, Role.PART_LOSS) if names.is_of_opponent(n)]

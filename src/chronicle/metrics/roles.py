@@ -73,7 +73,7 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
 
 
 def _by_all_names(series: Log, given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
-    """What the names of a log tell together. What is told once, as the result at the end, does not say what
+    """What the names of a log tell together. What is logged once, as the result at the end, does not say what
     the others are, and no more does a part of a loss that is off."""
     roles = dict(by_names(tuple(series), given))
     off = {name for name in with_role(roles, Role.LOSS) if loss_words(name) and not series[name].values.any()}
@@ -209,11 +209,9 @@ def _rewards(roles: Roles, given: Roles) -> tuple[dict[str, Role], list[str]]:
 def _are_of_agent(losses: Sequence[frozenset[str]], *, of_ppo: bool) -> bool:
     """Whether all losses, given by the words of their names, are an agent's, or, where it imitates an expert,
     its opponent's. Where several are parts of PPO, a bare `loss` is their sum."""
-    of_agent = [not aliases.OF_AGENTS.isdisjoint(own) for own in losses]
-    by_words = (own for own in losses if own or not of_ppo)
-    return (any(of_agent) or not losses) and all(
-        (aliases.OF_AGENTS | aliases.OPPONENTS) & own for own in by_words
-    )
+    of_any = aliases.OF_AGENTS | aliases.OPPONENTS
+    has_own = not losses or any(aliases.OF_AGENTS & own for own in losses)
+    return has_own and all(of_any & own for own in losses if own or not of_ppo)
 
 
 def _other_rewards(roles: Roles, *, of_agent: bool, has_losses: bool) -> list[str]:
@@ -254,8 +252,8 @@ def _by_cost(roles: Roles, given: Roles, *, of_ppo: bool) -> dict[str, Role]:
 
 def _asked_for(rewards: list[str], roles: Roles) -> list[str]:
     """The rewards without those that only stand beside what a training is judged by. The score of the task
-    goes before a reward that was scaled or from which a penalty was taken. Where answers are told, each is an
-    episode, and a `return` beside its `reward` is what a value function learns. Games won stand beside any
+    goes before a reward that was scaled or from which a penalty was taken. Where answers are logged, each is
+    an episode, and a `return` beside its `reward` is what a value function learns. Games won stand beside any
     other reward, and beside the loss of a network that learns from a search."""
     by_name = {plain(name): name for name in roles}
     for of_policy, of_task in aliases.SCORES_OF_TASKS:
@@ -360,7 +358,7 @@ def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
     """Of the series of the first role that has some of ``fewest`` points the shortest name of those with the
     most steps: one with a value a step before one with several, where these are a course; one that says that
-    it is a loss before others (`nll`), and what is told as it is before its running mean. `train_loss` goes
+    it is a loss before others (`nll`), and what is logged as it is before its running mean. `train_loss` goes
     before a bare `loss`."""
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)

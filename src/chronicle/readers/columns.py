@@ -39,13 +39,13 @@ WRAPPED = re.compile(
 _FLAGS = {"True": 1.0, "False": 0.0}  # as Python writes them into a CSV, and JSON as numbers
 _COUNT_OF = re.compile(r"(\d{1,18})\s?/\s?\d{1,18}")  # how far a training is of how far it goes: 12/438
 
-# Columns of what the environments of an agent tell of each episode.
+# Columns of what the environments of an agent log of each episode.
 REWARD, LENGTH = "episode reward", "episode length"
 
 # The fault of a log of Hugging Face's Trainer.
 FILTERED_LOSS = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
 
-REPEATED_SHARE = 0.9  # share of the rows that stand twice, where several loggers tell the same
+REPEATED_SHARE = 0.9  # share of the rows that stand twice, where several loggers log the same
 _FEWEST_UNWRITTEN, _NEAR_ZERO = 8, 0.05  # zeros, and numbers before them; share of the first number
 _UNIX_UNITS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))
 _FLUSH_CELLS = 1 << 16
@@ -268,7 +268,7 @@ def attempt_of(
 def _steps_over_epochs(
     path: Path, axis: step_axis.Axis, n_rows: int, columns: Mapping[str, Column]
 ) -> tuple[Steps, dict[str, Any], tuple[Fault, ...]]:
-    """The steps of all rows, which go on where they begin anew in each epoch, facts of them, and faults."""
+    """The steps of all rows, which go on where they begin again in each epoch, facts of them, and faults."""
     steps, faults = step_axis.steps_of(path, axis.column, n_rows)
     epochs, facts = step_axis.epochs_by_row(axis, steps, columns), dict[str, Any]()
     if axis.counter:
@@ -293,7 +293,7 @@ def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:
 
 
 def _without_repeats(series: Series) -> Series:
-    """A series without what other loggers told again, if nearly every value stands twice at its step, or as
+    """A series without what other loggers repeated, if nearly every value stands twice at its step, or as
     often as the step does: each process of a training may write the same line."""
     at_once = series.steps[1:] == series.steps[:-1]
     again = at_once & (series.values[1:] == series.values[:-1])

@@ -100,9 +100,8 @@ def item_columns(columns: Columns, n_rows: int) -> list[str]:
     """The columns that say of which configuration or item each row of a table without a counter is; [] if
     none does. In a ranking, whose rows are sorted from the best loss or score on, as no training goes, whole
     numbers that come again are settings, whatever their names are."""
-    if Role.OBJECTIVE in map(role_of, columns) and any(
-        names_one_of(n, aliases.LAUNCH_NAMES) for n in columns
-    ):
+    of_episodes = any(names_one_of(name, aliases.LAUNCH_NAMES) for name in columns)
+    if of_episodes and Role.OBJECTIVE in map(role_of, columns):
         return []  # episodes and what each of them was worth, perhaps in another world each time
     if names := [name for name, column in columns.items() if _names_items(name, column, n_rows)]:
         return names

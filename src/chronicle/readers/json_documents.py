@@ -41,7 +41,7 @@ from chronicle.readers.text import Head, clean
 
 MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
-MOST_APART = 1.5  # times: a loss and the one held out, at the first step that is told
+MOST_APART = 1.5  # times: a loss and the one held out, at the first step that is logged
 _FIRST_TIME, _LAST_TIME = 1e9, 1e10  # Unix seconds: the years 2001 to 2286
 _NUMBERED = re.compile(r"(?:(?P<what>epoch|step|iter(?:ation)?|round|episode)[ _-]?)?(?P<number>\d{1,15})")
 # `valid_steps`; `return_mean_T` of PyMARL in the info.json of Sacred
@@ -58,7 +58,7 @@ _MODEL = re.compile(
 )
 _SAVED = re.compile(r"(?i)\w\.(?:zip|pth?|ckpt|safetensors|pkl|h5|keras|onnx|tar|bin)$")  # a file of weights
 _OF_LEARNING = OF_TRAINING | {"timesteps", "epoch", "epochs", "lr", "learning", "iteration", "iterations"}
-_ROUNDED = 0.005  # of a mean, that is told with two decimals or more
+_ROUNDED = 0.005  # of a mean, that is logged with two decimals or more
 _NAN, _INF = re.compile(r"\bnan\b"), re.compile(r"\binf\b")
 
 

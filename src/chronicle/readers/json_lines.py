@@ -32,9 +32,9 @@ from chronicle.readers.step_axis import Column, counts_steps, is_counter
 from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_json, json_or_none
 
 LONGEST_FIRST = 1 << 18  # characters of a first line that holds the whole configuration
-MOST_EMPTY = 100  # lines before the first that tells something
+MOST_EMPTY = 100  # lines before the first that says something
 MAX_EVENTS, MAX_DEPTH, MAX_LIST = 1000, 8, 16
-FEWEST_LOST = 3  # records that tell of a loss that it is null
+FEWEST_LOST = 3  # records in which a loss is null
 _OBJECT, _EMPTY, _LIST = (re.compile(p) for p in (r'\{\s*"', r"\{\s*\}", r'\[\s*\{\s*"'))
 _SEPARATORS = re.compile(r"[\s,]*")
 _BLANK = " \t\r\n\0"
@@ -191,7 +191,7 @@ class JsonLog:
 
 
 def _measures(row: Row) -> bool:
-    """Whether a line before the first step tells a loss or a score beside what may count."""
+    """Whether a line before the first step has a loss or a score beside what may count."""
     measured = (isinstance(value, float) and role_of(name) in MOVING for name, value in row.items())
     return any(map(is_counter, row)) and any(measured)
 
@@ -311,7 +311,7 @@ def flat(record: Row) -> Iterator[tuple[str, float | int | str]]:
 
 def flat_rows(records: Sequence[Row]) -> list[Row]:
     """The records of a list, flat. JavaScript and pandas write NaN as null: a loss is NaN where it is null in
-    the last records, three or more, and these tell nothing but what counts."""
+    the last records, three or more, and these hold nothing but counters."""
     rows = [dict(flat(record)) for record in records]
     n_measured = next((n for n in range(len(rows), 0, -1) if not all(map(is_counter, rows[n - 1]))), 0)
     if len(rows) - n_measured >= FEWEST_LOST:

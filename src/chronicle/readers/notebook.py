@@ -83,7 +83,7 @@ def read(path: Path) -> list[Attempt]:
 
 def _trainings(head: Head) -> Iterator[tuple[str, list[Attempt]]]:
     """The name of each training in a cell, and its attempts (`run.ipynb#7` of cell 7): of its text or its
-    tables, whichever tells more of the loss. A table that a tracker exported may hold several."""
+    tables, whichever has more of the loss. A table that a tracker exported may hold several."""
     cells, state = _cells(head)
     with scratch() as folder:
         for cell, texts in cells:

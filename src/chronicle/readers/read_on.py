@@ -59,7 +59,7 @@ class Mark(NamedTuple):
 
 class Source:
     """An open log, at the place where it was left: its beginning, if ``state`` is None. ``state`` and
-    ``arrays`` are what its reader told of that place; ``mark`` is the last one that was passed."""
+    ``arrays`` are what its reader knew at that place; ``mark`` is the last one that was passed."""
 
     def __init__(self, path: Path, file: BinaryIO, form: str) -> None:
         self.path, self.file = path, file
@@ -216,8 +216,8 @@ def state_of(value: Any, arrays: Arrays) -> Any:
 
 
 def restored(state: Any, arrays: Iterator[NDArray[Any]], into: Any = None) -> Any:
-    """What `state_of` told. An object or a mapping is put into the one that is there already, if that is of
-    the same kind, so that all who hold it hold what is restored. No code of what is kept is run."""
+    """What `state_of` returned. An object or a mapping is put into the one that is there already, if that is
+    of the same kind, so that all who hold it hold what is restored. No code of what is kept is run."""
     if not isinstance(state, list):
         return state
     kind, content, *more = state

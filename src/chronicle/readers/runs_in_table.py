@@ -126,7 +126,7 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
 
 def _settings_of_runs(columns: Columns) -> Columns:
     """The columns that say of which configuration a course of steps is: texts (model, data set), and seeds
-    beside them, that change only where the steps begin anew and hold for more than three rows. {} if there
+    beside them, that change only where the steps begin again and hold for more than three rows. {} if there
     is no text, as of a table in which each row is the result of a configuration."""
     n_rows = max((len(column.rows) for column in columns.values()), default=0)
     filled = {name: column for name, column in columns.items() if len(column.rows) == n_rows}

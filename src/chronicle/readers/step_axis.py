@@ -30,8 +30,8 @@ _CACHED_NAMES = 1 << 17  # each is looked up several times
 _WRONG_STEPS_SHARE = 0.05  # of the cells of a step column may hold no whole number: that is damage
 _WRONG_EPOCHS_SHARE = 0.01  # of the cells of an epoch column may hold no epoch
 _LEAST_FALL_SHARE = 0.05  # of the range of the middle 80 %: by so much an amount usually falls
-_RISES_PER_FALL = 4  # at least, of a counter that falls without beginning anew
-_FAR_MOVES = 2.0  # of a learning rate, the largest: a schedule that begins anew is not so far from its begin
+_RISES_PER_FALL = 4  # at least, of a counter that falls without beginning again
+_FAR_MOVES = 2.0  # of a learning rate, the largest: a schedule that begins again is not so far from its begin
 _RESTARTS_SHARE = 0.8  # of the epochs that begin below the end of the one before, if each counts its steps
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
 _BETWEEN_WORDS = re.compile(r"[\s.\-]+")
@@ -172,7 +172,7 @@ def axis_of(columns: Mapping[str, Column]) -> Axis:
 def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) -> Axis:
     """As `axis_of`, of the columns that count by their name alone: of those of steps, first those that the
     training ``declared``, the best that tells, helped by the others, half of the rows that any does. What
-    stands still, or begins anew with each episode, counts nothing, and a plural that goes up and down, or
+    stands still, or begins again with each episode, counts nothing, and a plural that goes up and down, or
     falls again and again while episodes are counted on, is an amount (`steps` of an episode)."""
     counts = {name: "step" if name in declared else counted_by(name) for name in columns}
     counting = [name for name, counted in counts.items() if counted]
@@ -271,7 +271,7 @@ def _as_steps(values: Floats) -> Steps:
 
 @any_numbers
 def goes_up_and_down(counter: Column, epochs: Column) -> bool:
-    """Whether values rise and fall within epochs about as often, far and without beginning anew."""
+    """Whether values rise and fall within epochs about as often, far and without beginning again."""
     values = counter.values
     forward = np.diff(values)
     within = np.diff(_epoch_at(counter.rows, epochs)) <= 0
@@ -339,7 +339,7 @@ def epochs_of(columns: Mapping[str, Column]) -> Column:
 
 
 def epochs_by_row(axis: Axis, steps: Steps, columns: Mapping[str, Column]) -> Column:
-    """The epoch of the rows: as it is logged, or how often the steps began anew before each row. The latter
+    """The epoch of the rows: as it is logged, or how often the steps began again before each row. The latter
     where none is logged but the steps are named, or scheduled, as those of an epoch, and where rows of their
     own tell that an epoch is over."""
     epochs = epochs_of(columns)
@@ -357,7 +357,7 @@ def epochs_by_row(axis: Axis, steps: Steps, columns: Mapping[str, Column]) -> Co
 
 
 def _schedule_goes_on(steps: Steps, columns: Mapping[str, Column]) -> bool:
-    """Whether a learning rate goes on as usual wherever the steps begin anew, far from where it began."""
+    """Whether a learning rate goes on as usual wherever the steps begin again, far from where it began."""
     anew = np.flatnonzero(np.diff(steps) < 0) + 1
     if not len(anew) or (steps[anew] != steps[0]).any():
         return False
@@ -375,9 +375,9 @@ def _passes(steps: Steps) -> Column:
 
 
 def steps_per_epoch(steps: Steps, epochs: Column) -> int | None:
-    """Length of an epoch, where ``steps`` (by row) begin anew, below the end of one of the two epochs before,
-    whenever the epoch goes up; None where they go on. It is the most frequent highest step of the epochs that
-    are over, and where steps count from 0 one distance between two logged steps more."""
+    """Length of an epoch, where ``steps`` (by row) begin again, below the end of one of the two epochs
+    before, whenever the epoch goes up; None where they go on. It is the most frequent highest step of the
+    epochs that are over, and where steps count from 0 one distance between two logged steps more."""
     rows, epoch = whole_epochs(epochs) if len(epochs.rows) else (epochs.rows, epochs.rows)
     if len(rows) < 2:
         return None
@@ -406,8 +406,8 @@ def across_epochs(steps: Steps, epochs: Column, length: int) -> Steps:
 
 
 def counts_up(counter: Column, epochs: Column) -> bool:
-    """Whether the values of a column count: they grow, and begin anew only with an epoch. Without epochs they
-    begin anew where they began. A single value may always count."""
+    """Whether the values of a column count: they grow, and begin again only with an epoch. Without epochs
+    they begin again where they began. A single value may always count."""
     values = counter.values
     if len(values) < 2:
         return len(values) == 1

@@ -33,7 +33,7 @@ Part = tuple[int, int, Course]  # an attempt, and the first and last step that i
 
 def without_other_ranks(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
     """The logs without those of other ranks of a job, and these. Their names differ in the number of a rank
-    alone, and they hold the same metrics over the same steps at the same time, if they tell the time. The
+    alone, and they hold the same metrics over the same steps at the same time, if they log the time. The
     lowest rank is kept: the loss of each rank is that of its share of the batch."""
     kept: dict[tuple[str, frozenset[str]], Course] = {}
     others: dict[int, Attempt] = {}

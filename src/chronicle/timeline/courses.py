@@ -72,7 +72,7 @@ def course(attempt: Attempt) -> Course | None:
     if (ticks := clock(attempt)) is None:
         return None
     fewest = max(1.0, _DENSE_SHARE * len(ticks))
-    # A bar that is drawn empty tells its epoch and nothing else; a single value that is not known may be a
+    # A bar that is drawn empty shows its epoch and nothing else; a single value that is not known may be a
     # setting, or stand for a result that is still to come (`hp_metric` of Lightning).
     others = (s for s in attempt.series.values() if len(s) > 1 or s.role is not Role.OTHER)
     trained = [ticks, *(s for s in others if s is not ticks and s.role is not Role.EPOCH)]

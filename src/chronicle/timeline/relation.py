@@ -36,7 +36,7 @@ _FAILED_SAMPLES = 3  # an attempt with no more samples failed at its start
 _SHORT_SAMPLES = 8  # the level of a shorter log is a single sample, and its end must be exactly equal
 _NEAR_END_SHARE = 0.25  # a loss goes on if it is nearer to the end than this share of its way from the start
 _FAR_NOISES = 4.0  # a loss has moved if it did by this many times its noise
-_OF_WINDOWS = (Role.STEP_TIME, Role.THROUGHPUT, Role.OTHER)  # of which each logger may tell means of its own
+_OF_WINDOWS = (Role.STEP_TIME, Role.THROUGHPUT, Role.OTHER)  # of which each logger may log means of its own
 _COLUMNS = ("steps", "values", "times")
 COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _TRAINED = frozenset(
@@ -61,8 +61,8 @@ def are_same(a: Any, b: Any) -> Mask:
 
 
 def _printing(values: Floats) -> Floats:
-    """The largest rounding error of each number: of the decimals, or of the digits by which all are told, as
-    three are by a bar, and four by ``%.4g``."""
+    """The largest rounding error of each number: of the decimals, or of the digits by which all are logged,
+    as three are by a bar, and four by ``%.4g``."""
     first = np.floor(np.log10(np.where(values == 0, 1.0, np.abs(values))))
     for last in (10.0 ** (first - n + 1) for n in _FEW_DIGITS):
         if np.isclose(np.round(values / last) * last, values, rtol=1e-9, atol=0.0).all():

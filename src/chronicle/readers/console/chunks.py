@@ -61,10 +61,8 @@ _OF_TERMINALS = tuple((byte, words, re.compile(pattern), new) for byte, words, p
 # How rich begins a line that it may fold: with a bar, or with a clock, a level and blanks up to a column.
 _LEVEL_NAMES = rb"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)"
 _OF_RICH = re.compile(rb"[^\r\n]*\xe2\x94\x81|(?:\[[^]\r\n]{5,24}\]| {10,}) %b +\S" % _LEVEL_NAMES)
-_FOLD, _SOURCE = (
-    b"\n" + 16 * b" ",
-    re.compile(rb" +[\w.<>-]+:\d+ *$"),
-)  # the source stands at the end of a line
+_FOLD = b"\n" + 16 * b" "
+_SOURCE = re.compile(rb" +[\w.<>-]+:\d+ *$")  # the place in the source, at the end of a line
 _RICH_WORDS = (b"\xe2\x94\x81", b"DEBUG    ", b"INFO     ", b"WARNING  ", b"ERROR    ", b"CRITICAL ")
 _MAY_BE_FOLDED = re.compile(  # such a line at the end of a chunk, whose next one may go on with it
     rb"(?<![^\r\n])[^\r\n]*(?:\xe2\x94\x81|%b)[^\r\n]*(?:\r?\n[ \x1b][^\r\n]*)*[\r\n]+\Z" % _LEVEL_NAMES

@@ -37,11 +37,11 @@ _WHOLE_PASS = 0.9  # of the batches: if they restart after so many, the next epo
 @dataclass(frozen=True)
 class Plan:
     """How a log is to be read. ``counters`` are the keys of what counts. ``phases``: words beside the names
-    tell evaluations apart. ``twofold``: counters that tell both an epoch and, by what they count up to, a
+    tell evaluations apart. ``twofold``: counters that give both an epoch and, by what they count up to, a
     batch in it. ``outer`` names what counts the restarts of the counter in the same lines, as epochs do.
     ``stages``: counters of another stage of the training. ``beside``: those that stand beside what is judged,
     so that a heading (`Step 2: Training`) need not count. ``moving``: the names of lines that come again with
-    other counts, as no setting does. ``alike``: counters that tell the count of another one, by their keys.
+    other counts, as no setting does. ``alike``: counters that repeat the count of another one, by their keys.
     ``ends``: how many steps a training has, as a line says, so that no count towards them is of an epoch.
     If no name counts, rows are counted (``by_row``), or ``row_counter`` names what only grows (LABEL: the
     number in front); ``of_items``: rows are of trials."""
@@ -91,12 +91,12 @@ class Epochs:
         if step == 0 and epoch == self.epoch and 0 < _WHOLE_PASS * of <= self._step:
             return self._before + of  # a full bar is drawn empty before its next epoch is named (Lightning)
         if self.epoch is not None and epoch != self.epoch:
-            is_inner = of > 0 and self._before > 0  # the same place in a later epoch, as it began anew before
+            is_inner = of > 0 and self._before > 0  # the same place in a later epoch, as in those before
             falls = step < self._step or (step == self._step and (is_inner or not self._repeats))
             restarts = falls and epoch > self.epoch
             length = self._step + (self._distance if step <= 0 else 0)
             if of and self._step <= of + self._distance:  # else there were more than it announced
-                length = of * max(1, int(epoch - self.epoch))  # those between may have told nothing new
+                length = of * max(1, int(epoch - self.epoch))  # those between may have logged nothing new
             next_begin = self._before + length * restarts if epoch > min(self.begun) else 0  # or the start
             # Where the epoch began before, unless its length is known, which may have changed since.
             begun = self._begun if epoch > self.epoch else self.begun  # epoch 0 of a launch that began later
@@ -119,57 +119,67 @@ class Epochs:
 Position = tuple[int | None, float, float]  # the step, and the epoch and the count from which it follows
 
 
+@dataclass
+class _Launch:
+    """Where the launch is that is under way."""
+
+    epochs: Epochs
+    epoch: float = 0.0  # of the next count
+    n_epochs: int = 0  # as the last line with an epoch says
+    last: int | None = None  # step
+    count: Pair = _NO_COUNT  # the last one
+    distance: float = 0.0  # of the last two counts that were logged in full
+    aside: Pair = _NO_COUNT  # the first count of the epoch, where epochs are counted instead
+    bar: str = ""  # the key of its bar, if that has another end than those before
+    after_epoch: float = 0.0  # how much later than an epoch whose mean is logged the next batches are
+    epoch_named: bool = False
+    beside_epoch: bool = False  # whether the epoch is named next to the count
+    counted_in_epoch: bool = False  # whether the epoch that was named last has a count
+    counts_passes: bool = False  # whether whole passes over the batches are the epochs
+
+
 class Course:
     """Where a log is, record by record. Where phases are told apart, an evaluation stands at the training."""
 
     def __init__(self, plan: Plan) -> None:
         self.counter, self.axis = "", "step"
         self._plan = plan
-        self._epochs = Epochs()
         self._rank = _NO_RANK  # of the best counter so far, which alone counts
         self._shape: tuple[str, ...] = ()  # of the last record that counted
-        self._ends = set[int]()  # the numbers of epochs that were told
+        self._ends = set[int]()  # the numbers of epochs that were named
+        self._now = _Launch(Epochs())
         self.announce_launch()
-        self.launch()
 
     def announce_launch(self) -> None:
         """A launch may begin here: an epoch that is named from now on is one of the new launch."""
         self._announced_epoch = 0.0
 
     def launch(self) -> None:
-        """Starts anew, in the epoch that was named since the launch was announced, if there was one."""
-        self.last: int | None = None
-        self._epoch, self._n_epochs, self._epochs = self._announced_epoch, 0, Epochs(self._epochs.begun)
-        self._counts_passes, self._epoch_named, self._beside_epoch = False, False, False
-        self._bar = ""  # the key of the bar of this launch, if it has another end than those before
-        self._counted_in_epoch = False  # whether the epoch that was named last has a count
-        self._after_epoch = 0.0  # how much later than an epoch whose mean is told the next batches are
-        self._count = _NO_COUNT  # the last one
-        self._aside = _NO_COUNT  # the first count of the epoch, where epochs are counted instead
-        self._distance = 0.0  # of the last two counts that were told in full
+        """Begins a launch, in the epoch that was named since it was announced, if there was one."""
+        self._now = _Launch(Epochs(self._now.epochs.begun), self._announced_epoch)
         self.announce_launch()
 
     @property
     def position(self) -> Position:
-        return self.last, self._epoch, self._count.value
+        return self._now.last, self._now.epoch, self._now.count.value
 
     def is_behind(self, before: Position, *, counted: bool) -> bool:
         """Whether the log is not further than it was, by its steps or by what was ``counted``."""
-        step, epoch, count = before
+        now, (step, epoch, count) = self._now, before
         if counted:
-            return (self._counts_passes or self._epoch <= epoch) and self._count.value <= count
-        has_grown = self.last is not None and step is not None and self.last > step
-        return not has_grown or self._epoch < epoch
+            return (now.counts_passes or now.epoch <= epoch) and now.count.value <= count
+        has_grown = now.last is not None and step is not None and now.last > step
+        return not has_grown or now.epoch < epoch
 
     def begins_stage(self, record: Record, steps: Sequence[int]) -> bool:
         """Whether a record is of another stage, which has a counter of its own, or the first one where epochs
-        that begin anew had none. ``steps`` are those of the rows so far."""
+        that begin again had none. ``steps`` are those of the rows so far."""
         if not self._plan.stages and self._rank != _NO_RANK:
             return False
         own = {key_of(pair) for _, pair in record.counters} & self._plan.counters
-        current = key_of(self._count)
+        current = key_of(self._now.count)
         if own and record.epoch and self._rank == _NO_RANK and self.counter:
-            return record.epoch.value < self._epoch and len({*steps}) >= _FEWEST_EPOCHS
+            return record.epoch.value < self._now.epoch and len({*steps}) >= _FEWEST_EPOCHS
         if not (own and self.counter) or current in own or not self._plan.stages & {current, *own}:
             return False
         self._rank = _NO_RANK
@@ -179,31 +189,28 @@ class Course:
         """Whether a record names an epoch that was there before, of a number of epochs that was not: it is of
         another launch. Numbers that alternate are those of loops in each other."""
         epoch = None if record.evaluation else record.epoch
-        return epoch is not None and epoch.of not in {0, *self._ends} and 0 < epoch.value <= self._epoch
+        return epoch is not None and epoch.of not in {0, *self._ends} and 0 < epoch.value <= self._now.epoch
 
     def is_unnamed_evaluation(self, record: Record, *, announced: bool) -> bool:
-        """Whether a record counts up to another end than the training: an evaluation. It lacks the epoch that
-        the training tells beside its count, or is the shorter loop of an epoch that a heading names. If it
-        was ``announced``, it is the next loop of the epoch, however long."""
-        before = self._count if self._count.of else self._aside
+        """Whether a record counts up to another end than the training: an evaluation. It does not name the
+        epoch, as the training does next to its count, or it is the shorter loop of an epoch that a heading
+        names. If it was ``announced``, it is the next loop of the epoch, however long."""
+        now = self._now
+        before = now.count if now.count.of else now.aside
         pair = record.counters[0][1] if record.counters else before
         is_loop = pair.of > 0 < before.of and pair.name == before.name and record.epoch is None
-        in_epoch = self._counted_in_epoch or before is self._aside
+        in_epoch = now.counted_in_epoch or before is now.aside
         other_end = pair.of != before.of
-        if is_loop and announced and record.counters and self._epoch_named and in_epoch:
+        if is_loop and announced and record.counters and now.epoch_named and in_epoch:
             return other_end or pair.value <= before.value
-        return is_loop and other_end and (self._beside_epoch or (in_epoch and pair.of < before.of))
+        return is_loop and other_end and (now.beside_epoch or (in_epoch and pair.of < before.of))
 
     def step(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, None before the first, and whether the record itself counts."""
-        plan = self._plan
-        if plan.outer and (outer := next((pair for pair in record.pairs if pair.name == plan.outer), None)):
-            inner = record.epoch  # epochs that count in rounds
-            record.counters = [(step_rank("epoch") or 0, inner)] if inner else record.counters
-            record.epoch = outer
+        self._take_outer_for_epoch(record)
         self._begin_next(record)
-        epoch = record.epoch
-        stands_still = plan.phases and bool(record.evaluation) and self.last is not None
+        now, plan, epoch = self._now, self._plan, record.epoch
+        stands_still = plan.phases and bool(record.evaluation) and now.last is not None
         if epoch and math.isfinite(epoch.value) and not stands_still:
             self._enter_epoch(epoch, record)
         known = False
@@ -211,44 +218,54 @@ class Course:
             rank, name = plan.alike.get(key_of(pair), (rank, pair.name))
             pair = pair._replace(name=name)
             # In the next launch, a bar may have another end.
-            is_same_bar = self.last is None and record.shape == self._shape
-            self._bar = key_of(pair) if is_same_bar else self._bar
-            if key_of(pair) in {*plan.counters, self._bar} and not self._is_setting(record, pair):
+            if now.last is None and record.shape == self._shape:
+                now.bar = key_of(pair)
+            if key_of(pair) in {*plan.counters, now.bar} and not self._is_setting(record, pair):
                 known, is_next, self._shape = True, record.shape == self._shape, record.shape
                 if rank <= self._rank and not (stands_still and self._is_other(pair)):
                     self._count_on(rank, self._in_full(pair, is_next=is_next), epoch is not None)
-                    return self.last, True
-        if record.counters and not known and not self._aside.of:
-            self._aside = record.counters[0][1]
-        if epoch and self._rank == _NO_RANK and epoch.value == self._epoch // 1:
-            self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
-            return self.last, len(record.pairs) > 1
-        return self.last, known
+                    return self._now.last, True
+        if record.counters and not known and not now.aside.of:
+            now.aside = record.counters[0][1]
+        if epoch and self._rank == _NO_RANK and epoch.value == now.epoch // 1:
+            now.last, self.axis, self.counter = int(now.epoch), "epoch", epoch.name
+            return now.last, len(record.pairs) > 1
+        return now.last, known
+
+    def _take_outer_for_epoch(self, record: Record) -> None:
+        """Takes what counts the restarts of the epochs, such as a round, for the epoch of a record, and its
+        epoch for a step in it."""
+        name = self._plan.outer
+        outer = next((pair for pair in record.pairs if pair.name == name), None) if name else None
+        if outer is not None and record.epoch:
+            record.counters = [(step_rank("epoch") or 0, record.epoch)]
+        record.epoch = outer or record.epoch
 
     def _enter_epoch(self, epoch: Pair, record: Record) -> None:
-        """What follows is of the ``epoch`` that a record names, or of the next one if the record tells the
+        """What follows is of the ``epoch`` that a record names, or of the next one if the record gives the
         mean of an epoch whose batches came before."""
-        if not self._epoch_named and any(self._stands_at(pair) for _, pair in record.counters):
-            self._epochs = Epochs()  # the same count was told, as by a bar, before its epoch was named
-        tells_mean = not record.counters and any(map(is_judged, record.shape))
-        if tells_mean and not (self._epoch_named or epoch.value) and self.last is not None:
-            self._after_epoch = 1.0
-        self._epoch = epoch.value + self._after_epoch * tells_mean
-        self._counts_passes, self._epoch_named = False, True
-        self._counted_in_epoch, self._aside = False, _NO_COUNT
-        self._announced_epoch, self._n_epochs = epoch.value, epoch.of
+        now = self._now
+        if not now.epoch_named and any(self._stands_at(pair) for _, pair in record.counters):
+            now.epochs = Epochs()  # the same count was logged, as by a bar, before its epoch was named
+        is_mean = not record.counters and any(map(is_judged, record.shape))
+        if is_mean and not (now.epoch_named or epoch.value) and now.last is not None:
+            now.after_epoch = 1.0
+        now.epoch, now.n_epochs = epoch.value + now.after_epoch * is_mean, epoch.of
+        now.epoch_named, now.counts_passes, now.counted_in_epoch = True, False, False
+        now.aside = _NO_COUNT
+        self._announced_epoch = epoch.value
         self._ends.add(epoch.of)
 
     def _begin_next(self, record: Record) -> None:
-        """Begins anew where the epochs do, after the last of all, beside a bar towards another end: another
-        model is trained now, as the probe of one that was pre-trained."""
-        epoch, of = record.epoch, self._count.of
-        bar = next((pair for _, pair in record.counters if pair.name == self._count.name), _NO_COUNT)
-        ended = epoch is not None and epoch.value < self._epoch and 0 < self._n_epochs <= self._epoch + 1
-        if epoch and ended and 0 < bar.of != of > 0 and not record.evaluation:
+        """Begins a launch where the epochs begin again after the last of all and a bar has another end, since
+        another model is trained now, such as the probe of one that was pre-trained."""
+        now, epoch = self._now, record.epoch
+        bar = next((pair for _, pair in record.counters if pair.name == now.count.name), _NO_COUNT)
+        ended = epoch is not None and epoch.value < now.epoch and 0 < now.n_epochs <= now.epoch + 1
+        if epoch and ended and 0 < bar.of != now.count.of > 0 and not record.evaluation:
             self._announced_epoch = epoch.value
             self.launch()
-            self._bar = key_of(bar)
+            self._now.bar = key_of(bar)
 
     def _is_setting(self, record: Record, pair: Pair) -> bool:
         """Whether nothing has counted yet, and a count stands behind other whole numbers, as a size does
@@ -260,84 +277,85 @@ class Course:
             may_be = may_be and not any(map(is_judged, record.shape))
             return may_be and _HEADING.search(record.sources[0].words) is not None
         is_whole = not any(value % 1 for value in record.values)
-        return self.last is None and is_whole and record.shape not in self._plan.moving
+        return self._now.last is None and is_whole and record.shape not in self._plan.moving
 
     def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, int]) -> Steps:
         """The steps of the first of many records of a form, as long as they do nothing but count on."""
         of = {place: ends.get(place, 0) for _, place, _ in form.ranked}
         keys = {place: key_of(Pair(name, 0.0, of[place])) for _, place, name in form.ranked}
-        known = {*self._plan.counters, self._bar}
+        known = {*self._plan.counters, self._now.bar}
         counting = ((rank, place) for rank, place, _ in form.ranked if keys[place] in known)
         rank, at = next((best for best in counting if best[0] <= self._rank), (_NO_RANK, -1))
-        before, used = self._count, [*of, *([form.epoch] if form.epoch >= 0 else [])]
+        now, before, used = self._now, self._now.count, [*of, *([form.epoch] if form.epoch >= 0 else [])]
         if rank != self._rank or at < 0 or any(place not in values for place in used):
             return _NO_STEPS
         is_other = (form.names[at], of[at]) != (before.name, before.of) or keys[at] in self._plan.twofold
-        if is_other or not (_is_global(before.name) or self._epochs.epoch == self._epoch):
+        if is_other or not (_is_global(before.name) or now.epochs.epoch == now.epoch):
             return _NO_STEPS
         counts = values[at]
         goes_on = counts > np.append(before.value, counts[:-1])
         for place in of:
             goes_on &= (values[place] % 1 == 0) & (values[place] >= 0) & (values[place] < _MOST_COUNTED)
         if form.epoch >= 0:
-            goes_on &= (values[form.epoch] == self._epoch) & self._epoch_named
+            goes_on &= (values[form.epoch] == now.epoch) & now.epoch_named
         n = len(counts) if goes_on.all() else int(goes_on.argmin())
         if not n:
             return _NO_STEPS
         steps = counts[:n].astype(np.int64)
-        steps = steps if _is_global(before.name) else self._epochs.go_on(steps)
-        self.last, self._count = int(steps[-1]), before._replace(value=float(counts[n - 1]))
-        begins_passes = before.of > 0 and not self._epoch
-        self._counts_passes = form.epoch < 0 and (self._counts_passes or begins_passes)
+        steps = steps if _is_global(before.name) else now.epochs.go_on(steps)
+        now.last, now.count = int(steps[-1]), before._replace(value=float(counts[n - 1]))
+        begins_passes = before.of > 0 and not now.epoch
+        now.counts_passes = form.epoch < 0 and (now.counts_passes or begins_passes)
         return steps
 
     def _is_other(self, pair: Pair) -> bool:
         """Whether a pair does not continue the last count: an evaluation may count its own batches."""
-        before = self._count
+        before = self._now.count
         return key_of(pair) != key_of(before) or pair.of != before.of or pair.value < before.value
 
     def _stands_at(self, pair: Pair) -> bool:
-        """Whether a pair tells the last count again, in other words perhaps: `Step 0`, then `step 0/100`."""
-        return pair.value == self._count.value and key_of(pair) == key_of(self._count)
+        """Whether a pair repeats the last count, perhaps in other words: `Step 0`, then `step 0/100`."""
+        return pair.value == self._now.count.value and key_of(pair) == key_of(self._now.count)
 
     def _in_full(self, pair: Pair, *, is_next: bool) -> Pair:
         """A count in thousands (``12K``) as the one that is meant if the distance of full counts goes on."""
-        before = self._count
-        expected = before.value + self._distance * is_next
+        before = self._now.count
+        expected = before.value + self._now.distance * is_next
         if pair.unit:
             return pair._replace(value=expected) if abs(expected - pair.value) < pair.unit else pair
         if pair.name == before.name and not before.unit and pair.value > before.value >= 0:
-            self._distance = pair.value - before.value
+            self._now.distance = pair.value - before.value
         return pair
 
     def _count_on(self, rank: int, pair: Pair, has_epoch: bool) -> None:
-        before = self._count
+        now, before = self._now, self._now.count
         restarts = pair.name == before.name and 0 < before.of != pair.of > 0 and pair.value < before.value
-        if restarts and 0 < self._n_epochs <= self._epoch:  # towards another end: another training
+        if restarts and 0 < now.n_epochs <= now.epoch:  # towards another end: another training
             self._announced_epoch = 1.0  # since the last epoch had the number of epochs, they count from 1
             self.launch()
-        self._rank, self.counter, self.axis, self._beside_epoch = rank, pair.name, axis_of(rank), has_epoch
-        self._counted_in_epoch = self._epoch_named
+            now = self._now
+        self._rank, self.counter, self.axis = rank, pair.name, axis_of(rank)
+        now.beside_epoch, now.counted_in_epoch = has_epoch, now.epoch_named
         if self._plan.twofold and key_of(pair) in self._plan.twofold:  # `Batch 3/100`: epoch 3, batch 100
-            self._epoch, pair = pair.value, Pair(pair.name, pair.of)
+            now.epoch, pair = pair.value, Pair(pair.name, pair.of)
         if _is_global(pair.name):
-            self.last = int(pair.value)
+            now.last = int(pair.value)
         else:
             is_other = (pair.name, pair.of) != (before.name, before.of)
             begins_another = is_other and not (pair.value or has_epoch)  # which is no next pass of this one
             of = 0 if begins_another else pair.of
-            self.last = self._epochs.step(self._epoch_of(pair, has_epoch), int(pair.value), of)
-        self._count = pair
+            now.last = now.epochs.step(self._epoch_of(pair, has_epoch), int(pair.value), of)
+        now.count = pair
 
     def _epoch_of(self, pair: Pair, has_epoch: bool) -> float:
         """The epoch of a count; if none is ever named, whole passes over the batches are counted."""
-        before = self._count
-        counts_passes = self._counts_passes or not (has_epoch or self._epoch)
+        now, before = self._now, self._now.count
+        counts_passes = now.counts_passes or not (has_epoch or now.epoch)
         is_same = (pair.name, pair.of) == (before.name, before.of)
         if counts_passes and is_same and pair.of not in {0, *self._plan.ends}:
-            self._counts_passes = True
-            self._epoch += pair.value < before.value and before.value >= _WHOLE_PASS * before.of
-        return self._epoch
+            now.counts_passes = True
+            now.epoch += pair.value < before.value and before.value >= _WHOLE_PASS * before.of
+        return now.epoch
 
 
 def is_round(name: str) -> bool:
@@ -346,7 +364,7 @@ def is_round(name: str) -> bool:
 
 
 def _is_global(name: str) -> bool:
-    """Whether no epoch begins the count anew: if it falls, another training has begun."""
+    """Whether no epoch begins the count again: if it falls, another training has begun."""
     return is_round(name) or name.lower().startswith("global")
 
 
@@ -401,7 +419,7 @@ class Repeats:
         return False
 
     def without_repeated(self, record: Record, step: int, values: dict[str, float]) -> dict[str, float]:
-        """The values without those that a line with other names has just told of the same step and count,
+        """The values without those that a line with other names has just logged of the same step and count,
         rounded or not: `batch 3, loss: 2.5000` above `loss: 2.49999; part: 0.1`."""
         names, step_before, count_before, known, was_bar = self._measured
         is_bar = _is_drawn(record)

@@ -43,7 +43,7 @@ _EPOCH = "'epoch': "
 _ITEM = re.compile(r"'([^']{1,200})': '?([^,'}]{1,60})'?")
 _BAR = re.compile(r"^ *\d+%\|[^|]*\| *(\d{1,18})/(\d{1,18}) \[")
 _OF = re.compile(r"'(global_step)/max_steps': '(\d{1,18})/\d+'")  # ms-swift
-_STEPS = ("global_step", "step")  # of trainers whose lines tell the step
+_STEPS = ("global_step", "step")  # of trainers whose lines name the step
 _OF_TRAINING = re.compile(r"loss|(?!eval|train|test)\w+_loss")  # SetFit calls it embedding_loss
 _SUMMARY = "train_runtime"
 _EPOCH_ERROR, _EPOCH_ERROR_SHARE = 0.006, 0.0006  # epochs are printed with two decimals, or with four digits
@@ -62,7 +62,7 @@ class Row(NamedTuple):
 
 @dataclass
 class Bars:
-    """The lines of one training, and the bars that tell their steps. The Trainer redraws its bar after it has
+    """The lines of one training, and the bars that show their steps. The Trainer redraws its bar after it has
     printed a line, but a terminal or a buffer may have moved lines, or kept only some bars. How many steps an
     epoch has then shows which bar belongs to a line."""
 
@@ -124,22 +124,28 @@ class Bars:
         epochs[~((epochs > 0) & (epochs < _MOST_EPOCHS))] = np.nan  # these cannot be compared
         steps_per_epoch, is_sure = self._steps_per_epoch(after, before, epochs)
         if steps_per_epoch:
-            by_epoch = np.rint(epochs * steps_per_epoch)
-            # A buffer may have held an evaluation back.
-            is_late = is_sure & (after == before) & (np.abs(after / steps_per_epoch - epochs) > _LATE_EPOCHS)
-            none = np.array(self.crowded, bool) | (is_late & np.isnan(rows.column(self.loss)))
-            none &= by_epoch < 2.0**63
-            fitting = [_fit(n, epochs, steps_per_epoch) for n in (after, before)]
-            by_epoch = np.where(none, by_epoch, 0).astype(np.int64)
-            steps = np.select([*fitting, none], [after, before, by_epoch], after)
-            counted, known = self._counted(after, epochs * steps_per_epoch), ~np.isnan(epochs)
-            length = float(np.sum(counted[known] ** 2.0) / np.sum(counted[known] * epochs[known]))
-            agrees = _fit(counted[known], epochs[known], length).all()
-            rows.steps = array("q", (counted if agrees else steps).tobytes())
+            counted = self._counted(after, epochs * steps_per_epoch)
+            if not _fit_alone(counted, epochs):
+                counted = self._by_epoch(after, before, epochs, steps_per_epoch, is_sure=is_sure)
+            rows.steps = array("q", counted.tobytes())
         self.places.pop(self.total, None)
         self.total, self.end_epoch = "", math.nan
         self.rows, self.before, self.crowded = Rows(), array("q"), array("b")
         return rows
+
+    def _by_epoch(
+        self, after: Steps, before: Steps, epochs: Floats, steps_per_epoch: float, *, is_sure: bool
+    ) -> Steps:
+        """The step of each line: that of the bar ``after`` it, or ``before`` it, whichever fits its epoch
+        first; that of its epoch if neither does and several lines share the bars, or one was held back."""
+        by_epoch = np.rint(epochs * steps_per_epoch)
+        # A buffer may have held an evaluation back.
+        is_late = is_sure & (after == before) & (np.abs(after / steps_per_epoch - epochs) > _LATE_EPOCHS)
+        has_no_bar = np.array(self.crowded, bool) | (is_late & np.isnan(self.rows.column(self.loss)))
+        has_no_bar &= by_epoch < 2.0**63
+        fitting = [_fit(steps, epochs, steps_per_epoch) for steps in (after, before)]
+        by_epoch = np.where(has_no_bar, by_epoch, 0).astype(np.int64)
+        return np.select([*fitting, has_no_bar], [after, before, by_epoch], after)
 
     def _counted(self, after: Steps, by_epoch: Floats) -> Steps:
         """The steps if all lines were held back in a buffer: each time as many as were due since the time
@@ -188,6 +194,13 @@ def _fit(steps: Steps, epochs: Floats, steps_per_epoch: float) -> NDArray[np.boo
         return np.asarray(np.abs(steps / steps_per_epoch - epochs) <= error)
 
 
+def _fit_alone(steps: Steps, epochs: Floats) -> bool:
+    """Whether the epochs of lines agree with these steps at the number of steps an epoch that fits best."""
+    known = ~np.isnan(epochs)
+    steps, epochs = steps[known], epochs[known]
+    return bool(_fit(steps, epochs, float(np.sum(steps**2.0) / np.sum(steps * epochs))).all())
+
+
 def _read_hf(path: Path) -> list[Attempt]:
     """One attempt. Raises BadLog where no line holds a number."""
     bars = Bars()
@@ -202,7 +215,7 @@ def _read_hf(path: Path) -> list[Attempt]:
                 log.add(line, own["n_rows"], more)
             continue
         bars.loss = bars.loss or next(filter(_OF_TRAINING.fullmatch, sorted(values)), "")
-        if _SUMMARY in values and bars.loss not in values:  # some tell the time so far in each line
+        if _SUMMARY in values and bars.loss not in values:  # some log the time so far in each line
             log.fact("summary", values)
             log.facts["ended"] = "finished"  # whatever fails after it
             bars.end_epoch, own["ended"] = values.get("epoch", 0.0), True

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from chronicle.readers.console import line_records, pairs
 from chronicle.readers.console.chunks import PossibleRecord
 from chronicle.readers.console.counting import LABEL, Course, Repeats
 from chronicle.readers.console.line_records import LAUNCH, LOADED, REPEATED, RESUMED, TRIAL, Gatherer, Record
-from chronicle.readers.console.line_shapes import Learned, Shapes
+from chronicle.readers.console.line_shapes import Learned
 from chronicle.readers.console.log import Column, Line, Log
 from chronicle.readers.console.pairs import IMPROVED, PROGRESS, is_judged, is_known, is_result
 from chronicle.readers.console.plan import plan_of, shapes_of
@@ -39,7 +40,7 @@ _FEWEST_EPOCHS = 4  # and rows in each, for a metric that is measured once an ep
 _MOSTLY = 0.8  # of the steps of a bar
 _MOST_TRIES = 16  # places in a block of lines at which reading in a batch is tried in vain
 _ARGUMENTS = re.compile(r"(?i)\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b")
-_PARAMETERS = re.compile(r"(?i)\b(?<!best )param(?:eter)?s[:= ]{1,3}\{")  # an optimiser may tell its own, too
+_PARAMETERS = re.compile(r"(?i)\b(?<!best )param(?:eter)?s[:= ]{1,3}\{")  # an optimiser may print its own
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _RECENT_ROWS, _PAUSE_TIMES = 64, 10.0  # a process that starts again takes longer than a row
 _FIRST_NAMES = 3  # names of arguments by which a line of them is recognised
@@ -85,8 +86,8 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _name_improvements(columns: dict[str, Column]) -> None:
-    """Where a loss is told only when it is the best so far, these are its course; else they tell it again. It
-    can only fall, so scores that are told more often say how a training went if it has no other loss."""
+    """Where a loss is logged only when it is the best so far, these are its course; else they repeat it. It
+    can only fall, so scores that are logged more often say how a training went if it has no other loss."""
     logged = {role_of(name) for name in columns if IMPROVED not in name}
     n_scores = max((len(points) for n, (points, _) in columns.items() if role_of(n) in SCORES), default=0)
     for name in [name for name in columns if IMPROVED in name]:
@@ -210,6 +211,24 @@ def _indentation(record: Record) -> int:
     return len(text) - len(text.lstrip())
 
 
+@dataclass
+class _Launch:
+    """The launch that may begin at the next count, and why."""
+
+    event: str = ""  # that announced it
+    resumed: bool = False
+    settings: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass
+class _RowCount:
+    """Where a log is whose rows are counted, as no name counts."""
+
+    row: int = 0
+    names: dict[str, None] = field(default_factory=dict)  # in this row
+    arguments_row: int = 0  # at which the arguments of the program stood last
+
+
 class LogReader:
     """Follows a log record by record. Similar lines are read at once while the training only goes on."""
 
@@ -220,26 +239,24 @@ class LogReader:
         self.plan = plan = plan_of(head)
         self.course, self._gatherer, self._repeats = Course(plan), Gatherer(shapes_of(head)), Repeats()
         self._arguments = ""  # how the line with the arguments of the program is recognised
-        self._arguments_row = 0  # at which they stood last
-        self._row, self._in_row = 0, dict[str, None]()  # if rows are counted: the last one, and its names
+        self._count = _RowCount()
         self._in_blocks = dict[str, None]()  # names that stand in a block with what counts
         self._is_heading = False  # whether the last count stood alone in its line, above what belongs to it
         # Whether epochs stand alone in lines above their steps, as the first does; one that waits for them.
         self._has_epochs_above: bool | None = None
         self._epoch_above = dict[str, float]()
         self.uncounted = dict[str, dict[int, str]]()  # see `_separate_uncounted`
-        # Of the line that told the means of an evaluation so far: names, batch, and how many rows there were.
+        # Of the last line with the means of an evaluation so far: names, batch, and how many rows there were.
         self._running: tuple[Sequence[str], pairs.Pair, int] = (), pairs.Pair("", 0.0), 0
         self._evaluation = ""  # that was announced, until something counts
         self._announced = False  # whether one was, in this epoch
-        self._begun, self._resumed = "", False  # the event where a launch may have begun; if one resumed
+        self._launch = _Launch()
         self._loaded = False  # whether a checkpoint was loaded since something counted
-        self._given: Mapping[str, Scalar] = {}  # the parameters of the launch that may have begun
         self._named_trial = self._trial = ""  # the training named last, and the one to which the rows belong
         self._indentation = _MOST_INDENTED  # of the line that counted last
-        self._tries_left = 0
+        # Of the block of lines of which similar ones may be read at once: the commonest form, and all.
         self._learned: Learned | None = None
-        self._shapes: Shapes | None = None
+        self._shapes, self._tries_left = self._gatherer.shapes, 0
         # What another plan has read is not continued.
         form = [sorted(part) if isinstance(part, frozenset) else part for part in vars(plan).values()]
         self.log = Log(path, f"{NAME} {form}", reader=self)
@@ -286,8 +303,8 @@ class LogReader:
             if event in (LAUNCH, REPEATED, TRIAL):  # it begins if the next count does not continue
                 self._repeats = Repeats()
                 if event == TRIAL:
-                    event, self._named_trial = self._begun or REPEATED * (trial == self._trial), trial
-                self._begun = event
+                    event, self._named_trial = self._launch.event or REPEATED * (trial == self._trial), trial
+                self._launch.event = event
                 self.course.announce_launch()
                 continue
             if self.course.is_unnamed_evaluation(record, announced=self._announced):
@@ -298,7 +315,7 @@ class LogReader:
             if not event:
                 yield record
                 continue
-            self._resumed |= event == RESUMED  # who says from where it resumes is another process
+            self._launch.resumed |= event == RESUMED  # who says from where it resumes is another process
             self._loaded |= event == LOADED
             if record.shape:
                 at = record.counters[0][1].value if record.counters else None
@@ -308,40 +325,39 @@ class LogReader:
     def _step_of(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, and whether it counts. After a line that announces a launch, a step that does
         not grow is the first of another launch; after one that resumes, any step is."""
-        log, course, by_row, begun = self.log, self.course, self.plan.by_row, self._begun
+        log, course, by_row, launch = self.log, self.course, self.plan.by_row, self._launch
         self._named_trial = named = record.form.trial or self._named_trial
         other_trial = named != self._trial
         other_stage = course.begins_stage(record, log.rows.steps)
-        may_begin = begun or other_trial or other_stage or course.ends_elsewhere(record)
+        may_begin = launch.event or other_trial or other_stage or course.ends_elsewhere(record)
         before = course.position
-        step, counts = (self._row, False) if by_row else course.step(record)
+        step, counts = (self._count.row, False) if by_row else course.step(record)
         of_epoch = record.epoch is not None and course.counter == record.epoch.name  # perhaps as a heading
-        self._resumed |= self._has_started_again(record)
+        launch.resumed |= self._has_started_again(record)
         self._loaded &= not counts
-        if not (may_begin or self._resumed) or not (counts or by_row or of_epoch):
+        if not (may_begin or launch.resumed) or not (counts or by_row or of_epoch):
             return step, counts
-        trial = {"trial": named} if named else {}
-        facts, self._given = {**trial, **self._given}, {}
-        if self._resumed:
+        facts = ({"trial": named} if named else {}) | {**launch.settings}
+        if launch.resumed:
             log.launch(facts | {"resumed": True})
             log.facts |= {} if len(log.rows) else {"resumed": True}  # there may be no other launch
-        self._begun, self._resumed, self._trial = "", False, named
+        self._launch, self._trial = _Launch(), named
         is_first = by_row or other_stage or not len(log.rows)
-        if may_begin and (is_first or course.is_behind(before, counted=other_trial or begun == LAUNCH)):
+        counted = other_trial or launch.event == LAUNCH
+        if may_begin and (is_first or course.is_behind(before, counted=counted)):
             log.launch(facts)
             course.launch()
             if other_trial:
-                self._row, self._in_row = 0, {}
-            return (self._row, False) if by_row else course.step(record)
+                self._count = _RowCount(arguments_row=self._count.arguments_row)
+            return (self._count.row, False) if by_row else course.step(record)
         return step, counts
 
     def _has_started_again(self, record: Record) -> bool:
         """Whether a heading of the beginning came again and a checkpoint was loaded, after the longest pause
         so far: each round of a training may begin so, but takes no longer for it."""
-        times = self.log.rows.times[-_RECENT_ROWS:]
-        if not (self._loaded and times and self._begun == REPEATED):
+        if not self._loaded or self._launch.event != REPEATED or not self.log.rows.times:
             return False
-        *gaps, pause = np.diff([*times, record.sources[0].time])
+        *gaps, pause = np.diff([*self.log.rows.times[-_RECENT_ROWS:], record.sources[0].time])
         return bool(gaps) and bool(pause > max(_PAUSE_TIMES * np.median(gaps), 2 * max(gaps)))
 
     def _row_of(self, record: Record, values: dict[str, float], step: int | None, known: bool) -> int | None:
@@ -351,15 +367,16 @@ class LogReader:
             values[LABEL] = float(label)
         if not known or record.form.words.are_settings:
             return step if len(self.log.rows) else None
-        begins = not self._in_row.keys().isdisjoint(values)
-        self._row += begins
-        self._in_row = dict.fromkeys((*values, *(() if begins else self._in_row)))
+        count = self._count
+        begins = not count.names.keys().isdisjoint(values)
+        count.row += begins
+        count.names = dict.fromkeys((*values, *(() if begins else count.names)))
         if self.plan.row_counter in values:
-            self._row = int(values.pop(self.plan.row_counter))
-        return self._row
+            count.row = int(values.pop(self.plan.row_counter))
+        return count.row
 
     def _is_continued(self, record: Record, values: Mapping[str, float]) -> bool:
-        """Whether a line is indented more than that of the count, counts nothing itself and tells several
+        """Whether a line is indented more than that of the count, counts nothing itself and has several
         numbers, one of them with decimals: they belong to that count, whatever they are called."""
         is_own = bool(record.counters or record.form.words.are_settings)
         is_deeper = not is_own and _indentation(record) > self._indentation
@@ -371,36 +388,40 @@ class LogReader:
     def _take_settings(
         self, record: Record, values: dict[str, float], step: int | None, known: bool, counted: bool
     ) -> bool:
-        """Keeps the arguments of a program that a record tells; False if it tells none. Known names are such
+        """Keeps the arguments of a program in a record; False if it has none. Known names are such
         before the first step and after the announcement of a launch. The same again begin a launch."""
-        at_start = step is None or self._begun == LAUNCH
-        at_start |= bool(self._begun and not counted and self.log.rows.columns.keys().isdisjoint(values))
+        event = self._launch.event
+        at_start = step is None or event == LAUNCH
+        at_start |= bool(event and not counted and self.log.rows.columns.keys().isdisjoint(values))
         text = record.sources[0].words if at_start or self._arguments else ""
-        may_begin = _PARAMETERS.search(text)
+        may_begin = _PARAMETERS.search(text) is not None
         are_arguments = record.form.words.are_settings or may_begin or _ARGUMENTS.search(text)
         words = _VALUE.sub("", text) if are_arguments else ""
         given = settings(text, anywhere=bool(words)) if words or at_start else {}
         words = words and (" ".join([*given][:_FIRST_NAMES]) or words)
-        is_lone = len(record.shape) == 1 and not (self.plan.by_row or record.form.words.are_settings)
         if step is None:
             self._arguments = self._arguments or words
-        elif (
-            words and words == self._arguments and (may_begin or is_lone)
-        ):  # a seed, which each epoch may have
-            self._begun, self._given = self._begun or REPEATED, config_facts(given or values)
-            return True
         elif words and words == self._arguments:
-            is_near = self._row - self._arguments_row < _FEWEST_POINTS  # each row may tell its settings
-            self._arguments_row = self._row
-            if not (self.plan.by_row and is_near):
-                self.log.launch(config_facts(given or values))
-                self.course.launch()
-                self._row, self._arguments_row, self._in_row = 0, 0, {}
+            self._begin_with_arguments(record, config_facts(given or values), may_begin=may_begin)
             return True
-        if at_start and (given or (values and known)):
-            self.log.add_settings(given or values)
-            return True
-        return False
+        if not at_start or not (given or (values and known)):
+            return False
+        self.log.add_settings(given or values)
+        return True
+
+    def _begin_with_arguments(self, record: Record, facts: Mapping[str, Scalar], *, may_begin: bool) -> None:
+        """Begins a launch where the arguments come again, unless each row repeats its settings. It only
+        ``may_begin`` at the next count if these may be those of a trial or the seed of an epoch."""
+        is_lone = len(record.shape) == 1 and not (self.plan.by_row or record.form.words.are_settings)
+        if may_begin or is_lone:
+            self._launch.event, self._launch.settings = self._launch.event or REPEATED, facts
+            return
+        is_near = self._count.row - self._count.arguments_row < _FEWEST_POINTS
+        self._count.arguments_row = self._count.row
+        if not (self.plan.by_row and is_near):
+            self.log.launch(facts)
+            self.course.launch()
+            self._count = _RowCount()
 
     def _with_epoch_above(self, record: Record, values: dict[str, float], counted: bool) -> dict[str, float]:
         """The values of a record. An epoch that stands alone above its steps is a value of the first one."""
@@ -423,7 +444,7 @@ class LogReader:
             for line in dict.fromkeys(source.line for source in record.sources):
                 self.log.look_for_fault(line, understood=is_heading)
             return
-        if (count := record.running) is not None:  # which the next line of the evaluation tells anew
+        if (count := record.running) is not None:  # which the next line of the evaluation repeats
             names, before, n_rows = self._running
             is_same = (names, before.of, n_rows) == (record.shape, count.of, len(self.log.rows))
             if is_same and count.value > before.value:
@@ -449,13 +470,13 @@ class LogReader:
 
     def read(self, matches: Sequence[re.Match[bytes]], numbers: Sequence[int]) -> int:
         """Reads the first of these lines, as many as possible, and returns how many."""
-        log, learned, gatherer = self.log, self._learned, self._gatherer
+        log, learned, gatherer, launch = self.log, self._learned, self._gatherer, self._launch
         if learned is None or not self._tries_left:
             return 0
         reading = learned.reading
         places = reading.form.kept.get(self.course.counter)
         other_trial = (reading.form.trial or self._named_trial) != self._trial
-        if self._evaluation or self._begun or self._resumed or self._loaded or other_trial:
+        if self._evaluation or launch.event or launch.resumed or self._loaded or other_trial:
             return 0
         if self._epoch_above or not places:
             return 0

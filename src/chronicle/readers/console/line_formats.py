@@ -54,9 +54,9 @@ class LineFormat:
     ranks: bool = False  # several ranks print each step; the first of them is read
     repeated: tuple[str, ...] = ()  # metrics whose equality shows that an unnamed rank printed it again
     as_number: Callable[[str], float | None] = comma_number
-    units: Mapping[str, str] = field(default_factory=dict)  # of metrics whose lines tell none
+    units: Mapping[str, str] = field(default_factory=dict)  # of metrics whose lines have none
     durations: tuple[str, ...] = ()  # in ms or s from line to line; "nan" until there is a mean
-    roles: Mapping[str, Role] = field(default_factory=dict)  # of metrics whose names tell none
+    roles: Mapping[str, Role] = field(default_factory=dict)  # of metrics whose names say none
 
     def read(self, path: Path) -> list[Attempt]:
         log = Log(path, self.NAME, early={}, before=[], is_fresh=True)
@@ -218,10 +218,10 @@ _KERAS_PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$
 
 def _read_keras(path: Path) -> list[Attempt]:
     """Keras: ``Epoch 1/10``, then a bar that ends ``1875/1875 [====] - 5s 2ms/step - loss: 0.4``, or the
-    single line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``. The last full bar of an epoch tells its
+    single line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``. The last full bar of an epoch shows its
     values, unless it has an ETA, another number of batches or fewer metrics (an evaluation). ``Epoch 1/1``
     that comes again is the next epoch of a loop that fits one at a time, until a model is made again.
-    Where no such line stands, the bar is another trainer's, which tells its epochs in lines of its own."""
+    Where no such line stands, the bar is another trainer's, which names its epochs in lines of its own."""
     log = Log(path, "keras-console", epoch=None, last=None)  # the last full bar: line, values, total
     log.axis, own = "epoch", log.state
     for line in log.lines(_KERAS_LINE):
@@ -251,7 +251,7 @@ _DS_LINE = re.compile(
     re.IGNORECASE,
 )
 _DS_NUMBER = r"(?:[-+]?\d[\d.]*(?:e[-+]?\d+)?|nan|-?inf)"
-# The forms of a record: its step, if it tells one, and its fields.
+# The forms of a record: its step, if it names one, and its fields.
 _DS_FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (

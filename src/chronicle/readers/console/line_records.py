@@ -39,10 +39,10 @@ from chronicle.readers.console.text_tables import Table, pairs_in
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
 LOADED, RESUMED = "loaded", "resumed"  # of a checkpoint
-LAUNCH = "launch"  # a line that tells when a training began
+LAUNCH = "launch"  # a line that says when a training began
 REPEATED = "repeated"  # a heading of the log's beginning that comes again
 TRIAL = "trial"  # the heading of one of several trainings
-EVALUATES = "evaluates"  # the heading of what an evaluation tells
+EVALUATES = "evaluates"  # the heading of the results of an evaluation
 
 _EVALUATION = re.compile(
     r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/\\-]|\.\w)",
@@ -132,7 +132,7 @@ def _evaluation_of(named: Sequence[Pair], text: str) -> str:
 @lru_cache(maxsize=4096)
 def _best_beside_loss(names: tuple[str, ...]) -> bool:
     """Whether a loss stands beside the best score so far, and nothing counts: that is an evaluation. A
-    training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them."""
+    training logs its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them."""
     has_best = any("best" in name_words(name) and role_of(name) in MEASURES for name in names)
     is_training = any("train" in name_words(name) or counts(Pair(name, 0.0)) for name in names)
     return has_best and not is_training and any(role_of(name) in LOSSES for name in names)
@@ -212,7 +212,7 @@ class Record:
 
     @property
     def running(self) -> Pair | None:
-        """The batch of an evaluation of which a line tells the means so far behind the values of its last
+        """The batch of an evaluation of which a line gives the means so far behind the values of its last
         batches: `Test: [3/9] loss: 0.5 (0.4)`. None for any other line."""
         own = self.counters[0][1] if self.evaluation and self.counters and not self.is_block else None
         return own if own and own.of and self.means else None

@@ -79,7 +79,7 @@ form_of = lru_cache(maxsize=4096)(Form)
 
 class Reading(NamedTuple):
     """The numbers of a line, by the names of its form. ``ends`` are what some of them count up to, by place,
-    ``units`` those in which they are told. ``who`` printed the line; its words begin at ``start``."""
+    ``units`` those in which they are logged. ``who`` printed the line; its words begin at ``start``."""
 
     form: Form
     values: Sequence[float]

@@ -73,7 +73,7 @@ _LEAD = re.compile(
 
 
 def fault_in(line: str) -> Fault | None:
-    """The fault of which a line tells, without place and time; None for every other line. Its ``host`` is set
+    """The fault that a line reports, without place and time; None for every other line. Its ``host`` is set
     if the message itself names it. The first 4,000 characters of the line are searched."""
     line = line[:_SEARCHED]
     lower = line.lower()
@@ -147,7 +147,7 @@ class Faults:
         self._booted, self._dated, self._more = math.nan, math.nan, 0
 
     def worth_a_look(self, data: bytes) -> bool:
-        """Whether any line of a piece of a log may tell of a fault or fact: much faster than line by line."""
+        """Whether any line of a piece of a log may report a fault or a fact: faster than by lines."""
         return bool(self._open) or any(map(data.lower().__contains__, _BYTES))
 
     def look(self, number: int, line: str, *, step: int | None = None, time: float = math.nan) -> None:
@@ -244,7 +244,7 @@ def identify(head: Head) -> bool:
 
 def read(path: Path) -> list[Attempt]:
     """One attempt without series: what the log says of machines and jobs. The fact "log_of" is "host" for a
-    kernel or system log, which may tell of other jobs too, and else "job"."""
+    kernel or system log, which may report on other jobs, too, and else "job"."""
     lines, faults = Lines(path), Faults(path)
     for line in lines:
         faults.look(lines.number, line)

@@ -25,7 +25,7 @@ from chronicle.readers.step_axis import ITS_NUMBER, is_counter, step_rank
 _N_STEP_RANKS = 2 * len(STEP_NAMES)  # the ranks of `step_rank`; names that count within an epoch come after
 EPOCH_WORDS = ("epoch", "ep")
 PROGRESS = "progress"  # the name of "12/100" and of bars
-IMPROVED = "improved "  # begins the name of a loss that is told only when it is the best so far, or again
+IMPROVED = "improved "  # begins the name of a loss that is logged only when it is the best so far, or again
 _JUDGED = {*LOSSES, *MEASURES, Role.GRAD_NORM, Role.LEARNING_RATE}
 # Words that make a counter's name one that does not count: "best step", "save every 100 steps".
 _NO_COUNT = word_set("""
@@ -37,8 +37,8 @@ _IN_BRACKETS = re.compile(r"\(\w*\)$")
 
 
 class Pair(NamedTuple):
-    """A number, its name, what it counts up to (0 where it does not say), and the unit in which it is told:
-    1000 of ``12K``, 0 of a number that is told in full."""
+    """A number, its name, what it counts up to (0 where it does not say), and the unit in which it is logged:
+    1000 of ``12K``, 0 of a number that is logged in full."""
 
     name: str
     value: float
@@ -99,7 +99,7 @@ def is_judged(name: str) -> bool:
 
 
 def is_result(name: str) -> bool:
-    """Whether a metric of this name tells how a training went. A learning rate, a setting too, does not."""
+    """Whether a metric of this name says how a training went. A learning rate, a setting too, does not."""
     return is_judged(name) and role_of(name) is not Role.LEARNING_RATE
 
 
@@ -378,7 +378,7 @@ _BY_MEMBER = re.compile(rf"^{_OF_MEMBER}/")
 _GROUP = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,60})\[(?=[A-Za-z_]\w{0,60}=)([^\[\]]{0,400})\]")
 # "Losses {'ner': 12.5, 'parser': 3.1}" of spaCy: parts of a loss, whose names do not say so.
 _PARTS_OF_LOSS = re.compile(r"\b((?:[A-Za-z]+ )?[Ll]oss(?:es)?)\s?[:=]?\s?\{([^{}]{5,900})\}")
-# "{'loss': [0.5, 0.4, ...], ...}": a history, of which each line above told a value.
+# "{'loss': [0.5, 0.4, ...], ...}": a history, of which each line above has a value.
 _HISTORY = re.compile(r"""["']\w{1,60}["']: \[(?:[-+.\deEnaif]+, ){3}[^\]]*\]?""")
 _PART_NAME = re.compile(
     r"""["']([A-Za-z_][\w ./-]{0,60})["']\s?:|(?:^|(?<=, ))([A-Za-z_]\w{0,60}) (?=[-\d])"""
@@ -411,43 +411,47 @@ def pairs(text: str) -> list[Pair]:
         if own or member[1]:  # else `Client 3: 0.5`, which has no other name
             return [p if is_counter(p.name) else p._replace(name=f"{member['name']}/{p.name}") for p in own]
     text = _in_pairs(reworded(shortened(text)))
-    in_line = list[Pair]()
-    if list_number := _LIST_NUMBER.match(text):
-        in_line.append(Pair(PROGRESS, float(list_number[1])))
-    unit_start = -1  # where the word after a number without a name begins: that is the unit of the number
-    score_end = -1  # where a score ends: "acc: 98.5% (197/200)" tells it again
-    ends = dict[str, int]()  # where each name first stood
+    list_number = _LIST_NUMBER.match(text)
+    in_line = [Pair(PROGRESS, float(list_number[1]))] if list_number else []
+    unit_start = -1  # of the word behind a number without a name, which is the unit of that number
+    score_end = -1  # of a score: "acc: 98.5% (197/200)" says it again
+    first_ends = dict[str, int]()  # of each name in the line
     for match in _PAIR.finditer(text):
-        words, value = match["name"] or "", number(match["value"].replace(",", ""))
+        words = match["name"] or ""
         if words.rpartition(" ")[2].lower() in _NO_MEASURE:
             continue
         name = words if words and _BEST.match(text, match.start("name")) else _name(words)
         if words and (not name or match.start() == unit_start):
             sign = text[match.end("name") : match.start("value")]
             unit_start = -1 if ":" in sign or "=" in sign else match.end() + 1
-        elif value is not None and (name or match["of"]) and not (match["unit"] and "mem" in name.lower()):
-            if match["duration"] and not match["of"] and _is_no_time(name, text[match.end("value")]):
-                name = f"{name} time"  # `Step: 83ms`, which counts nothing; `total: 54.5ms`, which is no loss
-            if name or match[0][0] != "(" or text[score_end : match.start()].strip() or score_end < 0:
-                unit = _THOUSANDS[match["unit"]] if match["unit"] else 0
-                name = _of_phase(name, text[ends[name] : match.start("value")]) if name in ends else name
-                ends.setdefault(name, match.end())
-                in_line.append(Pair(name or PROGRESS, value * (unit or 1), int(match["of"] or 0), unit))
-            score_end = match.end() if role_of(name) in MEASURES else -1
+            continue
+        value, start = number(match["value"].replace(",", "")), match.start()
+        of_memory = match["unit"] and "mem" in name.lower()
+        if value is None or of_memory or not (name or match["of"]):
+            continue
+        if match["duration"] and not match["of"] and _is_no_time(name, text[match.end("value")]):
+            name = f"{name} time"  # `Step: 83ms`, which counts nothing; `total: 54.5ms`, which is no loss
+        if name or text[start] != "(" or score_end < 0 or text[score_end:start].strip():
+            unit = _THOUSANDS[match["unit"]] if match["unit"] else 0
+            if name in first_ends:
+                name = _of_phase(name, text[first_ends[name] : match.start("value")])
+            first_ends.setdefault(name, match.end())
+            in_line.append(Pair(name or PROGRESS, value * (unit or 1), int(match["of"] or 0), unit))
+        score_end = match.end() if role_of(name) in MEASURES else -1
     is_lone = len(in_line) == 1  # "[3] Training begins" is an item of a list
     return [] if is_lone and (list_number or STATEMENT.search(text)) else in_line
 
 
 def _in_pairs(text: str) -> str:
     """The line without what is around numbers (`tensor(2.5)`) and around pairs (`tot_loss[...]`, `Losses
-    {...}`), and without histories, of which each line above told a value."""
+    {...}`), and without histories, of which each line above has a value."""
     text = WRAPPED.sub(r"\1", text) if "(" in text else text
     text = _GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text
     return _PARTS_OF_LOSS.sub(_named_as_loss, _HISTORY.sub("", text)) if "{" in text else text
 
 
 def _of_phase(name: str, since: str) -> str:
-    """A name that stood in the line before, with the phase that is named ``since``: it is told of both, as in
+    """A name that stood in the line before, with the phase that is named ``since``: both have a value, as in
     `Train: loss=0.5, acc=0.7; Val: loss=0.6, acc=0.6`."""
     phases = _PHASE.findall(since) if name and rank_of_name(name) is None and not names_epoch(name) else []
     return f"{phases[-1].lower()}/{name}" if phases else name

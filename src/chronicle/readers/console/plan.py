@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, islice, pairwise
 from operator import itemgetter
@@ -46,8 +46,8 @@ from chronicle.readers.text import Head
 MOST_LINES = 6000  # that are read from either end
 _FEW_LINES = 2000  # that are read first, and show enough of most logs
 _FEWEST_LINES = 8  # of one shape
-_FEWEST_NAMED = 4  # the same, if each tells a loss, or its step and its epoch
-_FEWEST_EPOCHS = 3  # the same, if each tells a loss, and a counter that has a name is beside it; of epochs
+_FEWEST_NAMED = 4  # the same, if each has a loss, or its step and its epoch
+_FEWEST_EPOCHS = 3  # the same, if each has a loss, and a counter that has a name is beside it; of epochs
 _SHAPES_OF_AN_EPOCH = 2  # at most, of a training that has only begun: its own line, and that of an evaluation
 _FEWEST_POINTS = 3  # of a counter
 _FEWEST_STEPS = 4  # different ones, by which it is known what counts
@@ -166,7 +166,7 @@ def _plan_by_rows(records: Sequence[Record], mentions_training: bool, *, phases:
 
 
 def _are_of_models(records: Sequence[Record]) -> bool:
-    """Whether each record tells another number of parameters: it is the result of a model of that size."""
+    """Whether each record has another number of parameters: it is the result of a model of that size."""
     by_name = gathered(pair for record in records for pair in zip(record.shape, record.values, strict=True))
     enough = max(len(records), FEWEST_ITEMS)
     return any(len(values) == enough and are_sizes(name, values) for name, values in by_name.items())
@@ -185,48 +185,70 @@ def _row_counter(training: Sequence[Record]) -> str:
     return LABEL if in_front else ""
 
 
+@dataclass
+class _Occurrences:
+    """What a look at a log shows of a name that may count: all its values, and the epoch of each."""
+
+    rank: int
+    pairs: list[Pair] = field(default_factory=list)
+    epochs: list[float] = field(default_factory=list)
+    n_training: int = 0  # of them in records of the training
+
+    @property
+    def n_values(self) -> int:
+        """How many different values there are: the answers of a batch, 0 to 3 each time, are few."""
+        return len({pair.value for pair in self.pairs})
+
+
 def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[str]]:
     """What counts in a log, the best first, with all its values, and which of these count another stage. A
     better name is passed over if it occurs, in training records, half as often as another or epochs."""
-    ranks, occurrences = dict[str, int](), dict[str, list[Pair]]()
-    epochs, n_training, n_named = dict[str, list[float]](), Counter[str](), Counter[str]()
+    by_key, n_named = dict[str, _Occurrences](), Counter[str]()
     for record in records:
         epoch = record.epoch.value // 1 if record.epoch else 0.0
         ranked = ((name, record.ends.get(at, 0)) for _, at, name in record.form.ranked)
         n_named.update(key_of(Pair(name, 0.0, end)) for name, end in ranked)
         for rank, pair in dict.fromkeys(record.counters):
-            key = key_of(pair)
-            ranks.setdefault(key, rank)
-            occurrences.setdefault(key, []).append(pair)
-            epochs.setdefault(key, []).append(epoch)
-            n_training[key] += record.is_training
-    bars, still_bars = _bars_of_training(records)
-    only_epochs = [r.epoch for r in records if r.epoch and r.is_training and not r.counters]
-    known = [
-        key
-        for key in sorted(occurrences, key=ranks.__getitem__)
-        if _counts(ranks[key], occurrences[key], epochs[key])
-        and 2 * len(occurrences[key]) >= n_named[key]  # others are shares of an epoch: `progress=0.13`
-        and (key in bars - still_bars or not (bars or only_epochs) or f"{PROGRESS}/" not in key)
-        and (
-            (n_training[key] and _n_values(occurrences[key]) >= _FEWEST_STEPS)
-            or 2 * _n_changes(occurrences[key]) >= _n_changes(only_epochs)
-        )
-    ]
-    of_training = [key for key in known if not names_an_evaluation(key)]
-    if of_training or any(record.epoch for record in records):
-        known = of_training
-    in_training = any(n_training[key] for key in known)
-    most = max((n_training[key] if in_training else len(occurrences[key]) for key in known), default=0)
-    best = next((i for i, key in enumerate(known) if 2 * len(occurrences[key]) >= most), 0)
-    may_be = (k for k in known[:best] if n_training[k] and _n_values(occurrences[k]) >= _RECORDS_A_STAGE)
+            own = by_key.setdefault(key_of(pair), _Occurrences(rank))
+            own.pairs.append(pair)
+            own.epochs.append(epoch)
+            own.n_training += record.is_training
+    known = _known_counters(records, by_key, n_named)
+    in_training = any(by_key[key].n_training for key in known)
+    most = max((by_key[k].n_training if in_training else len(by_key[k].pairs) for k in known), default=0)
+    best = next((i for i, key in enumerate(known) if 2 * len(by_key[key].pairs) >= most), 0)
+    passed_over = ((key, by_key[key]) for key in known[:best])
+    may_be = (key for key, own in passed_over if own.n_training and own.n_values >= _RECORDS_A_STAGE)
     stages = [key for key in may_be if _is_stage(key, {*known[best:]}, records)]
-    return {key: occurrences[key] for key in (*stages, *known[best:])}, stages
+    return {key: by_key[key].pairs for key in (*stages, *known[best:])}, stages
+
+
+def _known_counters(
+    records: Sequence[Record], by_key: Mapping[str, _Occurrences], n_named: Mapping[str, int]
+) -> list[str]:
+    """The keys that count, by their rank; those of evaluations only if nothing else counts. ``n_named`` says
+    how often each name occurs, also with a value that is the share of an epoch (`progress=0.13`)."""
+    bars = _bars_of_training(records)
+    only_epochs = [r.epoch for r in records if r.epoch and r.is_training and not r.counters]
+    n_epoch_changes = _n_changes(only_epochs)
+
+    def may_count(key: str, own: _Occurrences) -> bool:
+        if 2 * len(own.pairs) < n_named[key] or not _counts(own.rank, own.pairs, own.epochs):
+            return False
+        if f"{PROGRESS}/" in key and (bars or only_epochs) and not bars.get(key):
+            return False
+        varies = own.n_training > 0 and own.n_values >= _FEWEST_STEPS
+        return varies or 2 * _n_changes(own.pairs) >= n_epoch_changes
+
+    by_rank = sorted(by_key.items(), key=lambda item: item[1].rank)
+    known = [key for key, own in by_rank if may_count(key, own)]
+    of_training = [key for key in known if not names_an_evaluation(key)]
+    return of_training if of_training or any(record.epoch for record in records) else known
 
 
 def _counts(rank: int, occurrences: Sequence[Pair], epochs: Sequence[float]) -> bool:
     """Whether this counts: several different values that rise more often than they fall, except where an
-    epoch or episode begins. Samples and tokens that restart tell of how many a mean is."""
+    epoch or episode begins. Samples and tokens that restart say of how many something is the mean."""
     values = np.array([pair.value for pair in occurrences])
     if len(values) < _FEWEST_POINTS or (np.ptp(values) == 0 and not _is_twofold(occurrences)):
         return False
@@ -246,14 +268,9 @@ def _n_changes(occurrences: Iterable[Pair]) -> int:
     return sum(before.value != later.value for before, later in pairwise(occurrences))
 
 
-def _n_values(occurrences: Iterable[Pair]) -> int:
-    """How many different values a counter has: the answers of a batch, 0 to 3 each time, are few."""
-    return len({pair.value for pair in occurrences})
-
-
 def _alike(records: Sequence[Record], counters: Sequence[str]) -> dict[str, tuple[int, str]]:
-    """Counters of other lines that tell the count of the best one, with its rank and name: what they say lies
-    between two of its counts, or begins with the next one anew (`Step 250 | …` above `iter 250: …`)."""
+    """Counters of other lines that repeat the count of the best one, with its rank and name: what they say
+    lies between two of its counts, or begins again with the next one (`Step 250 | …` above `iter 250: …`)."""
     best, before = (0, ""), -math.inf
     between, waiting = dict[str, list[bool]](), list[Pair]()
     for record in records:
@@ -315,44 +332,65 @@ def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
 
 
 def _is_twofold(occurrences: Sequence[Pair]) -> bool:
-    """Whether a counter tells an epoch, and the batch in it is what it counts up to: that is what grows."""
+    """Whether a counter gives an epoch, and the batch in it is what it counts up to: that is what grows."""
     n_ends = len({pair.of for pair in occurrences})
-    return n_ends > max(_FEWEST_STEPS, _n_values(occurrences)) and occurrences[0].name != PROGRESS
+    return (
+        n_ends > max(_FEWEST_STEPS, len({pair.value for pair in occurrences}))
+        and occurrences[0].name != PROGRESS
+    )
 
 
-def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
-    """The bars beside which, or after which, it is told how a training goes, and those of them that stand
-    still while it goes on, or count its epochs. The bar of a search (`Best trial: 3`) counts trainings."""
-    bars, latest, moved, of_searches, with_epoch = set[str](), "", False, set[str](), set[str]()
-    at_end = False  # where it stands whenever a line tells of an epoch: that line counts, not the bar
-    n_moved, n_still = Counter[str](), Counter[str]()
-    places, epochs = dict[str, set[float]](), set[float]()  # of the bars, and of what is told of the training
+@dataclass
+class _Bar:
+    """What a look at a log shows of a progress bar."""
+
+    places: set[float] = field(default_factory=set)  # all its counts
+    of_training: bool = False  # whether lines beside it or after it say how a training goes
+    of_search: bool = False  # (`Best trial: 3`), which counts trainings
+    names_epoch: bool = False
+    n_moved: int = 0  # lines of the training since the last of which it moved
+    n_still: int = 0  # lines of the training since the last of which it stood still, or was full
+
+
+def _bars_of_training(records: Iterable[Record]) -> dict[str, bool]:
+    """The bars beside which, or after which, it is said how a training goes, and whether each counts its
+    steps: some stand still while it goes on, or count its epochs."""
+    bars, latest = dict[str, _Bar](), _Bar()
+    has_moved = at_end = False  # whether the latest bar moved since the last line, and whether it is full
+    epochs = set[float]()  # of all lines of the training; NaN where none is named outside of a bar
     for record in records:
-        own = [key_of(pair) for pair in record.pairs if pair.name == PROGRESS]
-        if "best trial" in map(str.lower, record.shape):
-            of_searches.update(own)
+        drawn = [pair for pair in record.pairs if pair.name == PROGRESS]
+        own = [bars.setdefault(key_of(pair), _Bar()) for pair in drawn]
+        for bar in own:
+            bar.of_search |= "best trial" in map(str.lower, record.shape)
+            bar.names_epoch |= record.epoch is not None
         if own:
-            latest, moved = own[-1], True
-            with_epoch.update(own if record.epoch else ())
-            at_end = any(pair.value == pair.of for pair in record.pairs if pair.name == PROGRESS)
-            places.setdefault(latest, set()).update(p.value for p in record.pairs if p.name == PROGRESS)
-        if not latest or not record.is_training:
+            latest, has_moved, at_end = own[-1], True, any(pair.value == pair.of for pair in drawn)
+            latest.places.update(pair.value for pair in drawn)
+        if not bars or not record.is_training:
             continue
         epochs.add(record.epoch.value if record.epoch and not own else math.nan)
         judged = any(is_judged(name) and not names_an_evaluation(name) for name in record.shape)
         if own or (judged and not record.evaluation):
-            bars.update(own or [latest])
-            is_still = not own and record.epoch and at_end
-            (n_moved if moved and not is_still else n_still)[latest] += 1
-            moved = False
-    bars -= of_searches
-    still = {bar for bar in bars if n_moved[bar] <= 1 and n_still[bar] >= _FEWEST_NAMED}
-    if len(epochs) >= _FEWEST_EPOCHS and not any(map(math.isnan, epochs)):  # a bar may count them itself
-        still |= {bar for bar in bars if len(places[bar]) <= len(epochs) + 1}
-    of_lines = {epoch for epoch in epochs if not math.isnan(epoch)}
-    if len(of_lines) >= _FEWEST_EPOCHS:  # a bar drawn empty and full alone tells that an epoch is over
-        still |= {bar for bar in bars - with_epoch if len(places[bar]) <= 2}
-    return bars, still
+            for bar in own or [latest]:
+                bar.of_training = True
+            # Below a full bar, it is the line that counts the epochs.
+            moved = has_moved and (bool(own) or record.epoch is None or not at_end)
+            latest.n_moved += moved
+            latest.n_still += not moved
+            has_moved = False
+    judged_bars = {key: bar for key, bar in bars.items() if bar.of_training and not bar.of_search}
+    return {key: not _stands_still(bar, epochs) for key, bar in judged_bars.items()}
+
+
+def _stands_still(bar: _Bar, epochs: Collection[float]) -> bool:
+    """Whether a bar hardly moves between lines of the training, or only shows that an epoch of it is over."""
+    if bar.n_moved <= 1 and bar.n_still >= _FEWEST_NAMED:
+        return True
+    named = [epoch for epoch in epochs if not math.isnan(epoch)]
+    counts_epochs = len(named) == len(epochs) and len(bar.places) <= len(named) + 1
+    is_empty_or_full = len(bar.places) <= 2 and not bar.names_epoch
+    return len(named) >= _FEWEST_EPOCHS and (counts_epochs or is_empty_or_full)
 
 
 def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> bool:

@@ -54,6 +54,28 @@ class Header(NamedTuple):
         """Whether each row is of a class of things, and the one called "all" of their mean (Ultralytics)."""
         return self.names[0].lower() == "class"
 
+    def cells(self, text: str) -> list[str]:
+        """The cells of a line, as many as there are names if it can be taken apart so."""
+        n_names = len(self.names)
+        cells = _bordered(text) or text.split()
+        if len(cells) < n_names:  # blanks separate cells within borders, too
+            cells = text.replace("|", " ").split()
+        if len(cells) > n_names:
+            cells = _BLANK_BEFORE_UNIT.sub("", text).split()
+        if len(cells) > n_names and cells[0] == "#":
+            cells = cells[1:]
+        if self.words and self.words[-1].lower() in _NOTES:
+            cells = cells[:n_names]
+        if len(cells) == n_names + 1 and all(map(str.isdecimal, cells[:2])):
+            return cells[1:]  # the index that pandas prints before each row, which begins with a count
+        return cells
+
+    def of_row(self, cells: Sequence[str], text: str) -> Header:
+        """The header with a name for each cell of a row, if it may be read so, else as it is."""
+        if self.names == _OF_DEEPXDE and len(cells) > len(self.names):
+            return Header(_names_of_deepxde(cells))
+        return Header(self.words, self.words) if len(cells) == len(self.words) and "|" not in text else self
+
 
 class Table:
     """The table that may be under way. If its columns are phases, each row is one metric (AllenNLP)."""
@@ -122,7 +144,8 @@ class Table:
         cut = _CUT_BAR.search(text)
         if cut and len(text[: cut.start()].split()) == len(self._header.names):
             under_way, text = not "100".startswith(cut[1] or "-"), text[: cut.start()]
-        cells = self._cells(text)
+        cells = self._header.cells(text)
+        self._header = self._header.of_row(cells, text)
         names = self._header.names
         if len(cells) != len(names) and "[" in text:
             names, cells = _without_lists(names, text)
@@ -140,24 +163,6 @@ class Table:
         # A row whose bar is cut may be redrawn; the last row of the count before is finished now.
         (first_cell, before), self._unfinished = self._unfinished, (cells[0], row)
         return before if first_cell != cells[0] else []
-
-    def _cells(self, text: str) -> list[str]:
-        """The cells of a line; the names of the columns are adapted where these say which ones are meant."""
-        names, words = self._header
-        cells = _bordered(text) or text.split()
-        if len(cells) < len(names):  # blanks separate cells within borders, too
-            cells = text.replace("|", " ").split()
-        cells = cells if len(cells) <= len(names) else _BLANK_BEFORE_UNIT.sub("", text).split()
-        cells = cells[len(cells) > len(names) and cells[0] == "#" :]
-        if self._header.words[-1:] and self._header.words[-1].lower() in _NOTES:
-            cells = cells[: len(names)]
-        if len(cells) == len(names) + 1 and all(map(str.isdecimal, cells[:2])):
-            cells = cells[1:]  # the index that pandas prints before each row, which begins with a count
-        if names == _OF_DEEPXDE and len(cells) > len(names):
-            self._header = Header(_names_of_deepxde(cells))
-        elif len(cells) == len(words) and "|" not in text:
-            self._header = Header(words, words)
-        return cells
 
     def _finished(self, cells: list[str], row: list[Pair]) -> list[Pair]:
         """The pairs of a row; nothing if it is printed again, or of one class of many."""
@@ -219,9 +224,8 @@ def _out_of_brackets(names: list[str]) -> list[str]:
 
 def names_counter(name: str) -> bool:
     """Whether a column of this name counts steps or epochs."""
-    return (
-        name.lower() in ("epoch", "epochs", "ep", "episode", "#", "e") or step_rank(name.lower()) is not None
-    )
+    name = name.lower()
+    return name in ("epoch", "epochs", "ep", "episode", "#", "e") or step_rank(name) is not None
 
 
 def pair_of(name: str, cell: str) -> Pair | None:
@@ -246,7 +250,7 @@ def _without_lists(names: Sequence[str], text: str) -> tuple[tuple[str, ...], li
 
 
 def _sums(row: Sequence[Pair], words: Sequence[str]) -> list[Pair]:
-    """The losses of a row that tells each as a list of its weighted parts, as DeepXDE does: what is minimised
+    """The losses of a row that gives each as a list of its weighted parts, as DeepXDE does: what is minimised
     is their sum. ``words``: those of the header, whose own columns are no parts of such a list."""
     spread = [pair for pair in row if "loss" in pair.name.lower() and pair.name not in words]
     parts = gathered((name, pair.value) for pair in spread if (name := pair.name.rpartition("/")[0]))
@@ -260,10 +264,9 @@ def _names_of_deepxde(cells: Sequence[str]) -> tuple[str, ...]:
     values = [abs(number(cell) or 0.0) for cell in cells[1:]]
 
     def distance(n: int) -> float:
-        both = [
-            (train or 1.0, test) for train, test in zip(values[:n], values[n : 2 * n], strict=True) if test
-        ]
-        return sum(abs(math.log(train / test)) for train, test in both) / len(both) if both else math.inf
+        both = zip(values[:n], values[n : 2 * n], strict=True)
+        ratios = [(train or 1.0) / test for train, test in both if test]
+        return sum(abs(math.log(ratio)) for ratio in ratios) / len(ratios) if ratios else math.inf
 
     n_losses = min(range(1, len(values) // 2 + 1), key=distance)
     groups = zip(_OF_DEEPXDE[1:], (n_losses, n_losses, len(values) - 2 * n_losses), strict=True)
@@ -329,7 +332,7 @@ _FEWEST_LISTED, _MOST_LISTED, _MOST_WORDS, _LONGEST = 3, 500, 5, 1000
 def listed_settings(lines: Iterable[str]) -> dict[str, Any]:
     """The settings that a log lists before its first measurement, three or more on end, mostly one a line
     (``seed: 7``, ``| seed | 7 |``, ``"seed": 7,``), with rules, blank lines and headings between them. What
-    is told again with another value is none."""
+    is logged again with another value is none."""
     settings, again, run = dict[str, Any](), set[str](), list[tuple[str, str]]()
     for line in (*islice(lines, _MOST_LISTED), "the end"):
         text = line[:_LONGEST].strip()
