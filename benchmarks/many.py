@@ -11,6 +11,7 @@ into docs/speed-measured.md.
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -96,6 +97,14 @@ def rows(share: float, against: Path | None = None) -> Iterator[tuple[str, ...]]
         yield row + next(ratios, ())
 
 
+def packages(text: str) -> Path:
+    """A folder with another chronicle, as an option: from any other one Python would take this chronicle."""
+    if (Path(text) / "chronicle" / "__init__.py").is_file():
+        return Path(text).resolve()
+    remedy = "name the `src` folder of a checkout of the other version"
+    raise argparse.ArgumentTypeError(f"{text} holds no package chronicle. Remedy: {remedy}")
+
+
 def cost(words: Sequence[str], src: Path) -> tuple[float, float]:
     """CPU time [s] and peak memory [KiB] of a command of Python with the packages in ``src``."""
     command = [sys.executable, "-c", COST, sys.executable, *words]
@@ -108,7 +117,7 @@ def cost(words: Sequence[str], src: Path) -> tuple[float, float]:
 if __name__ == "__main__":
     parser = arguments(__doc__)
     parser.add_argument("--share", type=float, default=1.0, help="share of the full numbers")
-    parser.add_argument("--against", type=Path, metavar="SRC", help="`src` of the version b001e29")
+    parser.add_argument("--against", type=packages, metavar="SRC", help="`src` of the version b001e29")
     given = parser.parse_args()
     head = HEAD + AGAINST * (given.against is not None)
     show("many", markdown(head, rows(given.share, given.against)), given.write)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from argparse import ArgumentTypeError
 from pathlib import Path
 
 import pytest
-from benchmarks.many import attempts, columns, no_logs, rows
+from benchmarks.many import attempts, columns, no_logs, packages, rows
 
 import chronicle
 from chronicle.errors import NothingToRead
@@ -26,6 +27,16 @@ def test_each_case_is_what_it_is_called(tmp_path: Path) -> None:
     except NothingToRead:
         return
     raise AssertionError("a file that is no log was read")
+
+
+def test_the_other_version_has_to_be_there(tmp_path: Path) -> None:
+    (tmp_path / "chronicle").mkdir()
+    with pytest.raises(ArgumentTypeError) as refused:
+        packages(str(tmp_path))
+    remedy = "Remedy: name the `src` folder of a checkout of the other version"
+    assert str(refused.value) == f"{tmp_path} holds no package chronicle. {remedy}"
+    (tmp_path / "chronicle" / "__init__.py").touch()
+    assert packages(str(tmp_path)) == tmp_path.resolve()
 
 
 @pytest.mark.slow

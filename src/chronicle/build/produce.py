@@ -170,7 +170,8 @@ class Run:
                 reading = None  # a log was removed since: read again, which reports it as missing
             only = folder.only if log in folder.logs else ""
             reading = reading or read_all(log, aliases=aliases, only=only)
-            within = f"{log.name}/" if (len(folder.logs) > 1 or log in folder.beside) and log.is_dir() else ""
+            several = len(folder.logs) > 1 or log in folder.beside
+            within = f"{log.name}/" if several and log.is_dir() else ""
             attempts += [  # the attempt of a folder that is one log already has the name of the folder
                 a if f"{a.name}:".startswith(f"{log.name}:") else replace(a, name=f"{within}{a.name}")
                 for a in reading.attempts

@@ -252,7 +252,8 @@ class Redactor:
         """The text without values under names of secrets, also within values such as command lines."""
         parts, at = [], 0
         while match := _ASSIGNED.search(text, at):
-            is_secret = self._is_secret(match["name"] or match["option"] or match["title"], match["value"])
+            name = match["name"] or match["option"] or match["title"]
+            is_secret = self._is_secret(name, match["value"])
             end = match.end() if is_secret else match.end("before")
             parts += [text[at : match.start("value")], WITHHELD] if is_secret else [text[at:end]]
             at = end

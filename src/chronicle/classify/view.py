@@ -286,7 +286,8 @@ def _samples(series: Series) -> Series:
 
 def _has_arrived(mean: Floats) -> bool:
     """Whether a mean came half of its way early and then stood still, as that of all samples never does."""
-    first, middle, last = (median(np.array_split(mean, 16)[place]) for place in (0, 8, -1))
+    parts = np.array_split(mean, 16)
+    first, middle, last = (median(parts[place]) for place in (0, 8, -1))
     came, range_ = abs(middle - first), float(np.ptp(mean))
     return came >= 0.5 * range_ > 0 and abs(last - middle) <= _STILL_SHARE * came
 

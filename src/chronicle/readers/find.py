@@ -367,7 +367,8 @@ def home_of_scalars(folder: str, tag: str) -> tuple[str, str] | None:
     ('runs/a', 'val')
     """
     for between in "_/":
-        home, made_by, name = folder.rpartition("/" + tag.replace("/", between) + between)
+        made = "/" + tag.replace("/", between) + between
+        home, made_by, name = folder.rpartition(made)
         if made_by and name and "/" not in name:
             return home, name
     return None
@@ -388,7 +389,8 @@ def _families(logs: list[Path]) -> dict[str, list[Path]]:
         families[run_key(family[0]) or _shared_name(family[0])] = family
     parts = [log for log in unnamed if _is_part_of_training(log)]
     for log in unnamed:
-        families.setdefault("" if len(parts) > 1 and log in parts else _stem(log), []).append(log)
+        name = "" if len(parts) > 1 and log in parts else _stem(log)
+        families.setdefault(name, []).append(log)
     return families
 
 
@@ -423,7 +425,8 @@ def _without_last_word(name: str) -> str:
         return name
     word = last[1].lower()
     is_attempt = len(word) == 1 or word.isdigit() or _ATTEMPT.fullmatch(word)
-    return name[: last.start()] if is_attempt or word.rstrip("0123456789") in _COMMON_WORDS else name
+    is_part = is_attempt or word.rstrip("0123456789") in _COMMON_WORDS
+    return name[: last.start()] if is_part else name
 
 
 def _stem(log: Path) -> str:

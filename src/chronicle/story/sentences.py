@@ -323,7 +323,8 @@ class Sentences(FindingView):
     def _turn(self, steps: Steps, values: Floats, better: bool) -> str:
         """The level at which a calm course turned: its best, if it did not end at it (``, with its lowest
         level, 0.0066, near step 20``), or its worst, if it ended worse than its first value."""
-        levels = np.median(values[: (len(values) - len(values) % BEFORE)].reshape(-1, BEFORE), axis=1)
+        n_used = len(values) - len(values) % BEFORE
+        levels = np.median(values[:n_used].reshape(-1, BEFORE), axis=1)
         if len(levels) < 2:
             return ""
         highest, last = self.falls == better, final_level(values)
