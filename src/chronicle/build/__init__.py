@@ -248,7 +248,7 @@ def with_machines(
             remade[run.run_id] = Outcome(run.run_id, store / run.run_id, None, (problem,))
     left = [o for o in outcomes if o.run_id not in apart or o.run_id in remade]
     for run in (run for run in runs if run.run_id in machine_logs):
-        with_logs = replace(run, beside=machine_logs[run.run_id])
+        with_logs = replace(run, machine_logs=machine_logs[run.run_id])
         product = Product(with_logs, config, store / f"{run.run_id}+machines")
         remade[run.run_id] = product.cached() or produce(product)
     return [remade.get(o.run_id, o) for o in left]

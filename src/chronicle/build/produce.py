@@ -76,8 +76,10 @@ class Product:
     def anywhere(self) -> Product:
         """The same with absolute paths, for a process with another working directory."""
         run = self.run
-        logs, beside = (tuple(log.absolute() for log in logs) for logs in (run.logs, run.beside))
-        return replace(self, run=replace(run, logs=logs, beside=beside), folder=self.folder.absolute())
+        logs, of_machines = (tuple(log.absolute() for log in logs) for logs in (run.logs, run.machine_logs))
+        return replace(
+            self, run=replace(run, logs=logs, machine_logs=of_machines), folder=self.folder.absolute()
+        )
 
     def key(self) -> str:
         config = self.config
@@ -164,13 +166,13 @@ class Run:
         aliases = [(name, Role(role)) for name, role in [*stated.roles.items(), *settings.roles.items()]]
         attempts: list[Attempt] = []
         problems: list[ChronicleError] = []
-        for log in (*folder.logs, *folder.beside):
+        for log in (*folder.logs, *folder.machine_logs):
             reading = None if aliases or folder.only else folder.readings.get(log)
             if reading and not all(Path(source).exists() for a in reading.attempts for source in a.sources):
                 reading = None  # a log was removed since: read again, which reports it as missing
             only = folder.only if log in folder.logs else ""
             reading = reading or read_all(log, aliases=aliases, only=only)
-            several = len(folder.logs) > 1 or log in folder.beside
+            several = len(folder.logs) > 1 or log in folder.machine_logs
             within = f"{log.name}/" if several and log.is_dir() else ""
             attempts += [  # the attempt of a folder that is one log already has the name of the folder
                 a if f"{a.name}:".startswith(f"{log.name}:") else replace(a, name=f"{within}{a.name}")
@@ -178,7 +180,7 @@ class Run:
             ]
             problems += reading.problems
         if not attempts:
-            if aside := passed_over((*folder.logs, *folder.beside)):
+            if aside := passed_over((*folder.logs, *folder.machine_logs)):
                 raise NotALog(no_logs(aside))
             if problems:
                 raise problems[0]

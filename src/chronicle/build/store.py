@@ -45,7 +45,7 @@ def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
     The folder ``memory`` keeps the hash of each file, so that an unchanged log is not hashed again; without a
     usable memory all files are hashed. Inputs that are in ``run.seen`` are not examined again.
     """
-    roots = [f"{root}{os.sep}" for root in (run.folder, *run.logs, *run.beside) if root]
+    roots = [f"{root}{os.sep}" for root in (run.folder, *run.logs, *run.machine_logs) if root]
     total = hashlib.sha256(repr(settings).encode())
     digests = {file: row[-1] for file, row in run.seen.items()} or _digests(run, memory)
     for file, digest in digests.items():
@@ -198,7 +198,7 @@ def manifest(folder: Path) -> tuple[str, Rows]:
 def inputs(run: RunFolder) -> dict[str, FileState]:
     """Every file that is read below and beside the logs of a run, its run.toml, notes and label, sorted."""
     states: dict[str, FileState] = {}
-    for log in (*run.logs, *run.beside):
+    for log in (*run.logs, *run.machine_logs):
         _add_below(str(log), states, set())
         if str(log) in states:  # it is a file
             states |= {str(file): _state(str(file)) for file, _ in side_files(log)}

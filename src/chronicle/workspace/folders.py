@@ -39,7 +39,7 @@ class RunFolder:
     """One run to read: where its logs are, and what people say about it.
 
     ``folder`` is None for a bare path outside of any workspace. ``only`` is the name of one run in a store of
-    several. ``beside`` are machine logs from elsewhere that concern the run. ``confines`` say what its
+    several. ``machine_logs`` are those from elsewhere that concern the run. ``confines`` say what its
     run.toml may point at (None if a person named the logs). ``readings`` are the results for logs that were
     already read without any settings. ``seen`` has the hashes of all inputs, if none has changed since the
     last build. ``name`` is the name of its folder or log, from which the id is made. ``searched_for`` are the
@@ -52,7 +52,7 @@ class RunFolder:
     config: RunConfig = field(default_factory=RunConfig)
     problem: ChronicleError | None = None
     only: str = ""
-    beside: tuple[Path, ...] = ()
+    machine_logs: tuple[Path, ...] = ()
     confines: Confines | None = None
     readings: Mapping[Path, Any] = field(default_factory=dict, compare=False, repr=False)
     seen: Mapping[str, list[Any]] = field(default_factory=dict, compare=False, repr=False)
@@ -73,7 +73,7 @@ class RunFolder:
 
     def published(self, text: str) -> str:
         """A text for publication: paths of the run's logs are relative to the run, not to this machine."""
-        places = (log if log.is_dir() else log.parent for log in (*self.logs, *self.beside))
+        places = (log if log.is_dir() else log.parent for log in (*self.logs, *self.machine_logs))
         for root in filter(None, (self.folder, *places)):
             if root.is_absolute() and root.name:
                 path = rf"(?<![\w./-]){re.escape(str(root))}(?:(/)|(?![\w-]|\.\w))"

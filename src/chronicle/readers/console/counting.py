@@ -27,7 +27,7 @@ from chronicle.readers.step_axis import step_rank
 _NO_RANK = 1 << 30
 _MOST_COUNTED = 2.0**53
 _NO_COUNT = Pair("", -1.0)
-LABEL = "label"
+LABEL = "label"  # names the number in front of lines, where that counts the rows
 _NO_STEPS = np.empty(0, np.int64)
 _FEWEST_EPOCHS = 4  # of a training that has no steps; fewer are settings (`epoch: 50`)
 _HEADING = re.compile(r"\d\s?[:.)-]{1,2} {1,3}[A-Za-z]{2}")  # `Step 2: Training`
@@ -36,15 +36,17 @@ _WHOLE_PASS = 0.9  # of the batches: if they restart after so many, the next epo
 
 @dataclass(frozen=True)
 class Plan:
-    """How a log is to be read. ``counters`` are the keys of what counts. ``phases``: words beside the names
-    tell evaluations apart. ``twofold``: counters that give both an epoch and, by what they count up to, a
-    batch in it. ``outer`` names what counts the restarts of the counter in the same lines, as epochs do.
-    ``stages``: counters of another stage of the training. ``beside``: those that stand beside what is judged,
-    so that a heading (`Step 2: Training`) need not count. ``moving``: the names of lines that come again with
-    other counts, as no setting does. ``alike``: counters that repeat the count of another one, by their keys.
-    ``ends``: how many steps a training has, as a line says, so that no count towards them is of an epoch.
-    If no name counts, rows are counted (``by_row``), or ``row_counter`` names what only grows (LABEL: the
-    number in front); ``of_items``: rows are of trials."""
+    """How a log is to be read. If no name counts, its rows are counted (``by_row``).
+
+    ``counters`` are the keys of what counts. ``row_counter`` names what only grows where rows are counted
+    (LABEL: the number in front); ``of_items``: rows are results of trials. ``phases``: words beside the names
+    tell evaluations apart. ``outer`` names what counts the restarts of the counter in the same lines, as
+    epochs do. ``twofold``: counters that give an epoch and, by what they count up to, a batch in it.
+    ``stages``: counters of another stage of the training. ``beside_metrics``: those in lines with a metric
+    that is judged; a heading (`Step 2: Training`) has none. ``moving``: the names of lines that come again
+    with other counts, as no setting does. ``alike``: counters that repeat the count of another one. ``ends``:
+    how many steps a training has, as a line says, so that no count towards them is of an epoch.
+    """
 
     is_log: bool = False
     counters: frozenset[str] = frozenset()
@@ -55,24 +57,29 @@ class Plan:
     outer: str = ""
     twofold: frozenset[str] = frozenset()
     stages: frozenset[str] = frozenset()
-    beside: frozenset[str] = frozenset()
+    beside_metrics: frozenset[str] = frozenset()
     moving: frozenset[tuple[str, ...]] = frozenset()
     alike: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     ends: frozenset[int] = frozenset()
 
 
 class Epochs:
-    """Steps that restart in each epoch, as one count. An epoch is as long as its last step says, and one
-    distance between steps longer if the next one counts from 0, as in `step_axis.steps_per_epoch`. An epoch
-    that was there before starts where it started then, as does the first of a launch that goes on later."""
+    """Turns steps that restart in each epoch into one count.
+
+    An epoch is as long as its last step says, and one interval between steps longer if the next one counts
+    from 0, as in `step_axis.steps_per_epoch`. An epoch that was there before starts where it started then,
+    and so does the first one of a later launch. ``earlier`` has the first steps of the launches before.
+    """
 
     def __init__(self, earlier: Mapping[float, int] | None = None) -> None:
         self.epoch: float | None = None
-        self._earlier = earlier or {}  # the first steps of epochs in the launches before
-        self._step = self._before = 0  # the last step within the epoch, and the steps before the epoch
-        self._first = 0  # the first step of all
-        self._distance, self._repeats = 1, False  # of two steps; whether a step occurs several times
+        self._earlier = earlier or {}
         self._begun: dict[float, int] = {}
+        self._offset = 0  # steps before the current epoch
+        self._step = 0  # the last step within it
+        self._first_step = 0  # of all
+        self._interval = 1  # between its last two steps
+        self._has_equal_steps = False  # whether a step occurs several times in an epoch
 
     @property
     def begun(self) -> dict[float, int]:
@@ -83,37 +90,57 @@ class Epochs:
         """As `step` for each of these steps, which only grow and belong to the current epoch."""
         before = int(steps[-2]) if len(steps) > 1 else self._step
         if (last := int(steps[-1])) > self._step:  # else an evaluation counts its own batches
-            self._step, self._distance = last, last - before
-        return self._before + steps
+            self._step, self._interval = last, last - before
+        return self._offset + steps
 
-    def step(self, epoch: float, step: int, of: int = 0) -> int:
-        """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
-        if step == 0 and epoch == self.epoch and 0 < _WHOLE_PASS * of <= self._step:
-            return self._before + of  # a full bar is drawn empty before its next epoch is named (Lightning)
-        if self.epoch is not None and epoch != self.epoch:
-            is_inner = of > 0 and self._before > 0  # the same place in a later epoch, as in those before
-            falls = step < self._step or (step == self._step and (is_inner or not self._repeats))
-            restarts = falls and epoch > self.epoch
-            length = self._step + (self._distance if step <= 0 else 0)
-            if of and self._step <= of + self._distance:  # else there were more than it announced
-                length = of * max(1, int(epoch - self.epoch))  # those between may have logged nothing new
-            next_begin = self._before + length * restarts if epoch > min(self.begun) else 0  # or the start
-            # Where the epoch began before, unless its length is known, which may have changed since.
-            begun = self._begun if epoch > self.epoch else self.begun  # epoch 0 of a launch that began later
-            self._before = next_begin if of and restarts else begun.get(epoch, next_begin)
-            if epoch < self.epoch and epoch == min(self._begun) and step <= self._first:
-                self._earlier, self._begun = self.begun, {}  # from the start: they may be longer now
-        elif self.epoch is None and epoch > (first := min(self._earlier, default=math.inf)):
-            self._before = of * int(epoch - first) or self._earlier.get(epoch, 0)
+    def step(self, epoch: float, step: int, length: int = 0) -> int:
+        """The step over all epochs; ``length`` is how many steps an epoch has, 0 if that is not known."""
+        is_full = 0 < _WHOLE_PASS * length <= self._step
+        if step == 0 and epoch == self.epoch and is_full:
+            return (
+                self._offset + length
+            )  # a full bar is drawn empty before its next epoch is named (Lightning)
+        if self.epoch is None:
+            self._enter_first(epoch, step, length)
+        elif epoch != self.epoch:
+            self._enter(epoch, step, length, self.epoch)
         elif step > self._step:
-            self._distance = step - self._step
-        elif step == self._step and epoch == self.epoch:
-            self._repeats = True
-        if epoch != self.epoch or step > self._step:  # a bar is drawn empty before its next epoch is named
-            self._step = step
-        self._first = step if self.epoch is None else self._first
-        self._begun[epoch], self.epoch = self._before, epoch
-        return self._before + step
+            self._interval = step - self._step
+        elif step == self._step:
+            self._has_equal_steps = True
+        self._step = step if epoch != self.epoch else max(step, self._step)
+        self._begun[epoch], self.epoch = self._offset, epoch
+        return self._offset + step
+
+    def _enter_first(self, epoch: float, step: int, length: int) -> None:
+        """Enters the first epoch of a launch, which began in an earlier one if it is not the first of all."""
+        self._first_step = step
+        if epoch > (first_epoch := min(self._earlier, default=math.inf)):
+            self._offset = length * int(epoch - first_epoch) or self._earlier.get(epoch, 0)
+        else:
+            self._interval = max(step, 1)
+
+    def _enter(self, epoch: float, step: int, length: int, epoch_before: float) -> None:
+        """Enters another epoch: a later one begins where the one before ended if its steps restart, and one
+        that was there before where it began then."""
+        is_later = epoch > epoch_before
+        # An equal step is the same place in a later epoch, unless a step occurs several times in each.
+        is_same_place = (length > 0 and self._offset > 0) or not self._has_equal_steps
+        restarts = is_later and (step < self._step or (step == self._step and is_same_place))
+        n_passed = self._n_steps_between(epoch_before, epoch, step, length) if restarts else 0
+        offset = self._offset + n_passed if epoch > min(self.begun) else 0
+        if not (restarts and length):  # a length that is known may have changed since
+            # Epoch 0 of an earlier launch is that of this one only if this one goes back to it.
+            offset = (self._begun if is_later else self.begun).get(epoch, offset)
+        self._offset = offset
+        if not is_later and epoch == min(self._begun) and step <= self._first_step:
+            self._earlier, self._begun = self.begun, {}  # from the start: the epochs may be longer now
+
+    def _n_steps_between(self, before: float, after: float, first_step: int, length: int) -> int:
+        """How many steps lie between the begins of two epochs, of which the later one is now entered."""
+        if 0 < length >= self._step - self._interval:  # else there were more than it announced
+            return length * max(1, int(after - before))  # those between may have logged nothing new
+        return self._step + (self._interval if first_step <= 0 else 0)
 
 
 Position = tuple[int | None, float, float]  # the step, and the epoch and the count from which it follows
@@ -209,28 +236,28 @@ class Course:
         """The step of a record, None before the first, and whether the record itself counts."""
         self._take_outer_for_epoch(record)
         self._begin_next(record)
-        now, plan, epoch = self._now, self._plan, record.epoch
+        now, plan, epoch, is_known = self._now, self._plan, record.epoch, False
         stands_still = plan.phases and bool(record.evaluation) and now.last is not None
         if epoch and math.isfinite(epoch.value) and not stands_still:
             self._enter_epoch(epoch, record)
-        known = False
-        for rank, pair in record.counters:
-            rank, name = plan.alike.get(key_of(pair), (rank, pair.name))
-            pair = pair._replace(name=name)
-            # In the next launch, a bar may have another end.
-            if now.last is None and record.shape == self._shape:
+        for rank_of_name, pair_as_logged in record.counters:
+            rank, name = plan.alike.get(key_of(pair_as_logged), (rank_of_name, pair_as_logged.name))
+            pair = pair_as_logged._replace(name=name)
+            is_next = record.shape == self._shape
+            if now.last is None and is_next:  # in the next launch, a bar may have another end
                 now.bar = key_of(pair)
-            if key_of(pair) in {*plan.counters, now.bar} and not self._is_setting(record, pair):
-                known, is_next, self._shape = True, record.shape == self._shape, record.shape
-                if rank <= self._rank and not (stands_still and self._is_other(pair)):
-                    self._count_on(rank, self._in_full(pair, is_next=is_next), epoch is not None)
-                    return self._now.last, True
-        if record.counters and not known and not now.aside.of:
+            if key_of(pair) not in {*plan.counters, now.bar} or self._is_setting(record, pair):
+                continue
+            is_known, self._shape = True, record.shape
+            if rank <= self._rank and not (stands_still and self._is_other(pair)):
+                self._count_on(rank, self._in_full(pair, is_next=is_next), epoch is not None)
+                return self._now.last, True
+        if record.counters and not is_known and not now.aside.of:
             now.aside = record.counters[0][1]
         if epoch and self._rank == _NO_RANK and epoch.value == now.epoch // 1:
             now.last, self.axis, self.counter = int(now.epoch), "epoch", epoch.name
             return now.last, len(record.pairs) > 1
-        return now.last, known
+        return now.last, is_known
 
     def _take_outer_for_epoch(self, record: Record) -> None:
         """Takes what counts the restarts of the epochs, such as a round, for the epoch of a record, and its
@@ -273,19 +300,18 @@ class Course:
         if record.epoch or record.is_block:
             return False
         if record.shape[0] == pair.name:
-            may_be = self._rank == _NO_RANK and key_of(pair) in self._plan.beside
-            may_be = may_be and not any(map(is_judged, record.shape))
-            return may_be and _HEADING.search(record.sources[0].words) is not None
+            is_heading = _HEADING.search(record.sources[0].words) and not any(map(is_judged, record.shape))
+            return bool(is_heading) and self._rank == _NO_RANK and key_of(pair) in self._plan.beside_metrics
         is_whole = not any(value % 1 for value in record.values)
         return self._now.last is None and is_whole and record.shape not in self._plan.moving
 
     def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, int]) -> Steps:
         """The steps of the first of many records of a form, as long as they do nothing but count on."""
-        of = {place: ends.get(place, 0) for _, place, _ in form.ranked}
-        keys = {place: key_of(Pair(name, 0.0, of[place])) for _, place, name in form.ranked}
+        of = {at: ends.get(at, 0) for _, at, _ in form.ranked}
+        keys = {at: key_of(Pair(name, 0.0, of[at])) for _, at, name in form.ranked}
         known = {*self._plan.counters, self._now.bar}
-        counting = ((rank, place) for rank, place, _ in form.ranked if keys[place] in known)
-        rank, at = next((best for best in counting if best[0] <= self._rank), (_NO_RANK, -1))
+        counting = ((rank, at) for rank, at, _ in form.ranked if keys[at] in known and rank <= self._rank)
+        rank, at = next(counting, (_NO_RANK, -1))
         now, before, used = self._now, self._now.count, [*of, *([form.epoch] if form.epoch >= 0 else [])]
         if rank != self._rank or at < 0 or any(place not in values for place in used):
             return _NO_STEPS
@@ -301,8 +327,8 @@ class Course:
         n = len(counts) if goes_on.all() else int(goes_on.argmin())
         if not n:
             return _NO_STEPS
-        steps = counts[:n].astype(np.int64)
-        steps = steps if _is_global(before.name) else now.epochs.go_on(steps)
+        own_steps = counts[:n].astype(np.int64)
+        steps = own_steps if _is_global(before.name) else now.epochs.go_on(own_steps)
         now.last, now.count = int(steps[-1]), before._replace(value=float(counts[n - 1]))
         begins_passes = before.of > 0 and not now.epoch
         now.counts_passes = form.epoch < 0 and (now.counts_passes or begins_passes)
@@ -343,8 +369,8 @@ class Course:
         else:
             is_other = (pair.name, pair.of) != (before.name, before.of)
             begins_another = is_other and not (pair.value or has_epoch)  # which is no next pass of this one
-            of = 0 if begins_another else pair.of
-            now.last = now.epochs.step(self._epoch_of(pair, has_epoch), int(pair.value), of)
+            length = 0 if begins_another else pair.of
+            now.last = now.epochs.step(self._epoch_of(pair, has_epoch), int(pair.value), length)
         now.count = pair
 
     def _epoch_of(self, pair: Pair, has_epoch: bool) -> float:
@@ -398,8 +424,8 @@ class Repeats:
         """Whether a record says nothing new. One without a counter may continue an evaluation."""
         if _is_drawn(record):
             return self._is_redrawn(record)
-        last, n_counters = self._last, len(record.counters) + (record.epoch is not None)
-        start = record.sources[0].start
+        last, start = self._last, record.sources[0].start
+        n_counters = len(record.counters) + (record.epoch is not None)
         shared = {*last.names} & {*record.shape} if not (n_counters or record.is_block) else ()
         may_go_on = not record.evaluation and not OF_TRAINING.match(record.sources[0].words)
         if last.evaluation and may_go_on and any(map(is_judged, shared)):
@@ -445,8 +471,8 @@ class Repeats:
     def _is_redrawn(self, record: Record) -> bool:
         """Whether a bar has the numbers that it had before, at the next count or at its end."""
         bar = next((pair for pair in record.pairs if pair.name == PROGRESS), None)
-        counters = (PROGRESS, record.epoch.name if record.epoch else "")
-        numbers = [pair.value for pair in record.pairs if pair.name not in counters]
+        names = (PROGRESS, record.epoch.name if record.epoch else "")
+        numbers = [pair.value for pair in record.pairs if pair.name not in names]
         if bar is None or not numbers:
             return False
         count_before, of_before, numbers_before, rates_before = self._drawing
@@ -456,9 +482,9 @@ class Repeats:
             self._n_redraws[bar.of] = self._n_redraws.get(bar.of, 0) + (-1 if moved else 1)
         is_closed = bool(rates) and not moved and rates != rates_before
         may_be_redraw = self._n_redraws.get(bar.of, 0) >= 0 and (moved or is_closed or not self._was_redrawn)
-        is_again = text == numbers_before and (at_end or may_be_redraw)
-        self._drawing, self._was_redrawn = (bar.value, bar.of, text, rates), is_again and moved
-        return is_again
+        is_redrawn = text == numbers_before and (at_end or may_be_redraw)
+        self._drawing, self._was_redrawn = (bar.value, bar.of, text, rates), is_redrawn and moved
+        return is_redrawn
 
 
 def _is_drawn(record: Record) -> bool:

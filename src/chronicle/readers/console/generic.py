@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from chronicle.metrics.arithmetic import equal, first_showings
 from chronicle.metrics.names import name_words, role_of
 from chronicle.metrics.roles import SCORES
-from chronicle.model import Attempt, Role, Steps
+from chronicle.model import Attempt, Floats, Role, Steps
 from chronicle.readers.console import line_records, pairs
 from chronicle.readers.console.chunks import PossibleRecord
 from chronicle.readers.console.counting import LABEL, Course, Repeats
 from chronicle.readers.console.line_records import LAUNCH, LOADED, REPEATED, RESUMED, TRIAL, Gatherer, Record
 from chronicle.readers.console.line_shapes import Learned
-from chronicle.readers.console.log import Column, Line, Log
+from chronicle.readers.console.log import Column, Log
 from chronicle.readers.console.pairs import IMPROVED, PROGRESS, is_judged, is_known, is_result
 from chronicle.readers.console.plan import plan_of, shapes_of
 from chronicle.readers.console.text_tables import settings
@@ -71,18 +71,25 @@ def read(path: Path) -> list[Attempt]:
     for name, (points, _) in list(columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del columns[name]
-    if (learn := columns.get("learn")) and learn[0][-1] > learn[0][0]:
-        # CatBoost names no metric, but each of its trees fits the training data better: what rises is a score
-        log.rows.roles |= {"learn": Role.SCORE, "test": Role.VALIDATION_SCORE}
     _leave_first_of_epoch(columns, [*filter(is_judged, columns)])
     if reader.course.counter == PROGRESS:
         _settle_bars(log)
     _name_improvements(columns)
-    if pairs.last_word(reader.course.counter) in _GENERATIONS:  # whose best and mean are the objective
+    log.rows.roles |= _roles_by_program(columns, reader.course.counter)
+    return log.attempts()
+
+
+def _roles_by_program(columns: Mapping[str, Column], counter: str) -> dict[str, Role]:
+    """The roles of metrics that only the program explains which prints such lines."""
+    roles = dict[str, Role]()
+    if (learn := columns.get("learn")) and learn[0][-1] > learn[0][0]:
+        # CatBoost names no metric, but each of its trees fits the training data better: what rises is a score
+        roles |= {"learn": Role.SCORE, "test": Role.VALIDATION_SCORE}
+    if pairs.last_word(counter) in _GENERATIONS:  # whose best and mean are the objective
         words = ((name, name_words(name) - {"score"}) for name in columns)
         fitness = [n for n, own in words if pairs.last_word(n) in _FITNESS or (own and own <= _FITNESS)]
-        log.rows.roles |= dict.fromkeys(fitness, Role.OBJECTIVE)
-    return log.attempts()
+        roles |= dict.fromkeys(fitness, Role.OBJECTIVE)
+    return roles
 
 
 def _name_improvements(columns: dict[str, Column]) -> None:
@@ -95,18 +102,6 @@ def _name_improvements(columns: dict[str, Column]) -> None:
         if role_of(own) not in logged:
             is_course = Role.LOSS in logged or len(points[0]) >= n_scores
             columns[own if is_course else f"best {own}"] = points
-
-
-def read_line(log: Log, line: Line) -> None:
-    """Reads a line that the trainer of a known format did not print: a step with a metric that is judged."""
-    record = next(Gatherer().records([line]), None)
-    rank, step = record.counters[0] if record and record.counters else (0, None)
-    if record is None or step is None or pairs.axis_of(rank) != "step" or step.name == PROGRESS:
-        log.look_for_fault(line)
-        return
-    values = record.numbers(step.name, phases=True)
-    if not any(map(is_judged, values)) or not log.add(line, int(step.value), values):
-        log.look_for_fault(line)
 
 
 def _separate_uncounted(columns: dict[str, Column], uncounted: Mapping[str, Mapping[int, str]]) -> None:
@@ -148,24 +143,18 @@ def _leave_first_of_epoch(columns: dict[str, Column], names: Iterable[str]) -> N
             columns[name] = _in_rows(values[first], rows[first])
 
 
-def _leave_changes(columns: dict[str, Column], names: Iterable[str]) -> None:
-    """Leaves of what a bar shows again and again, until it is given new numbers every so many counts, their
-    first showings."""
-    for name in names:
-        values, rows = (np.array(cells) for cells in columns[name])
-        if (firsts := first_showings(values, in_bar=True)) is not None:
-            columns[name] = _in_rows(values[firsts], rows[firsts])
-
-
 def _settle_bars(log: Log) -> None:
     """Leaves of what bars show each number once, at its step."""
     columns, steps = log.rows.columns, np.array(log.rows.steps)
     results = [name for name in columns if is_result(name) and IMPROVED not in name]
-    _leave_changes(columns, results)
+    for name in results:  # shown again until it is given a new number, every so many counts
+        values, rows = (np.array(cells) for cells in columns[name])
+        if (first := first_showings(values, in_bar=True)) is not None:
+            columns[name] = _in_rows(values[first], rows[first])
     if results:
-        values, of_rows = columns[max(results, key=lambda name: len(columns[name][1]))]
-        rows = np.array(of_rows)
-        steps[rows] = _without_lag(steps[rows], np.array(values))
+        longest = max(results, key=lambda name: len(columns[name][1]))
+        values, rows = (np.array(cells) for cells in columns[longest])
+        steps[rows] = _without_lag(steps[rows], values)
         log.rows.steps = array("q", steps.tobytes())
     _leave_newest(columns, results, steps)
     for epochs, in_rows in (columns[name] for name in filter(pairs.names_epoch, columns)):
@@ -186,12 +175,12 @@ def _leave_newest(columns: dict[str, Column], names: Iterable[str], steps: Steps
         columns[name] = _in_rows(values[newest], rows[newest])
 
 
-def _is_new(steps: Steps, values: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _is_new(steps: Steps, values: Floats) -> NDArray[np.bool_]:
     """Which rows are not the one before again."""
     return np.append(True, (np.diff(steps) != 0) | ~equal(values[1:], values[:-1]))
 
 
-def _without_lag(steps: Steps, values: NDArray[np.float64]) -> Steps:
+def _without_lag(steps: Steps, values: Floats) -> Steps:
     """The steps of a bar that is given new numbers at each step but counts on only ten times a second, if it
     then counts on by about as many as it was given, and never by fewer."""
     begins, new = np.flatnonzero(np.diff(steps, prepend=-1)), _is_new(steps, values)
@@ -204,11 +193,6 @@ def _without_lag(steps: Steps, values: NDArray[np.float64]) -> Steps:
     rows = np.arange(len(steps))
     group = np.searchsorted(begins, rows, side="right") - 1
     return np.asarray(steps + np.minimum(rows - begins[group], np.append(n_steps, len(steps))[group] - 1))
-
-
-def _indentation(record: Record) -> int:
-    text = record.sources[0].line.text
-    return len(text) - len(text.lstrip())
 
 
 @dataclass
@@ -238,7 +222,7 @@ class LogReader:
         head = Head.of(path)
         self.plan = plan = plan_of(head)
         self.course, self._gatherer, self._repeats = Course(plan), Gatherer(shapes_of(head)), Repeats()
-        self._arguments = ""  # how the line with the arguments of the program is recognised
+        self._arguments = ""  # the signature of the line with the arguments of the program
         self._count = _RowCount()
         self._in_blocks = dict[str, None]()  # names that stand in a block with what counts
         self._is_heading = False  # whether the last count stood alone in its line, above what belongs to it
@@ -264,30 +248,35 @@ class LogReader:
     def read_all(self) -> None:
         """Reads the log to its end, or to a block whose counter is still to come."""
         for record in self._new_records():
-            step, counted = self._step_of(record)
+            step, counts = self._step_of(record)
             values = record.numbers(self.course.counter, self.plan.phases)
             if self.plan.by_row:
-                known, counted = self._any_known(values), True
-                step = self._row_of(record, values, step, known)
+                is_known = self._any_known(values)
+                step, counts = self._row_of(record, values, step, is_known), True
             else:
                 if step is not None:
                     values = self._repeats.without_repeated(record, step, values)
-                known = counted or self._any_known(values) or self._is_continued(record, values)
-                self._indentation = _indentation(record) if counted else self._indentation
-                self._is_heading = not values if counted else self._is_heading
-            # The log may have ended after the first line of a block.
-            if not self.plan.by_row and (record.is_block or record.is_open):
-                is_cut = record.is_open and not record.evaluation  # which a heading announced
-                if self.course.counter in record.shape:
-                    self._in_blocks.update(dict.fromkeys(record.shape))
-                elif is_cut and not self._in_blocks.keys().isdisjoint(record.shape):
-                    self.log.truncated = True
-                    return
-                if known and not counted and not self._is_heading:
-                    values = {n: value for n, value in values.items() if self._any_known((n,))}
-            values = self._with_epoch_above(record, values, counted)
-            if not self._take_settings(record, values, step, known, counted):
-                self._take_row(record, values, step if known else None, counted)
+                is_known = counts or self._any_known(values) or self._is_continued(record, values)
+                if counts:
+                    self._indentation, self._is_heading = record.indentation, not values
+                if record.is_block or record.is_open:
+                    if self._is_cut_block(record):
+                        self.log.truncated = True
+                        return
+                    if is_known and not counts and not self._is_heading:
+                        values = {name: value for name, value in values.items() if self._any_known((name,))}
+            values = self._with_epoch_above(record, values, counts)
+            if not self._take_settings(record, values, step, is_known, counts):
+                self._take_row(record, values, step if is_known else None, counts)
+
+    def _is_cut_block(self, record: Record) -> bool:
+        """Whether the log ends in a block, above the counter that such blocks have. Evaluations that
+        a heading announced have none. Keeps the names of blocks that have it."""
+        if self.course.counter in record.shape:
+            self._in_blocks.update(dict.fromkeys(record.shape))
+            return False
+        may_be_cut = record.is_open and not record.evaluation
+        return may_be_cut and not self._in_blocks.keys().isdisjoint(record.shape)
 
     def _new_records(self) -> Iterator[Record]:
         """The records that say something new. Where a launch may begin is noted; checkpoints are events."""
@@ -325,32 +314,37 @@ class LogReader:
     def _step_of(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, and whether it counts. After a line that announces a launch, a step that does
         not grow is the first of another launch; after one that resumes, any step is."""
-        log, course, by_row, launch = self.log, self.course, self.plan.by_row, self._launch
-        self._named_trial = named = record.form.trial or self._named_trial
-        other_trial = named != self._trial
-        other_stage = course.begins_stage(record, log.rows.steps)
-        may_begin = launch.event or other_trial or other_stage or course.ends_elsewhere(record)
-        before = course.position
-        step, counts = (self._count.row, False) if by_row else course.step(record)
-        of_epoch = record.epoch is not None and course.counter == record.epoch.name  # perhaps as a heading
+        log, course, plan, launch = self.log, self.course, self.plan, self._launch
+        trial = self._named_trial = record.form.trial or self._named_trial
+        is_other_trial = trial != self._trial
+        is_other_stage = course.begins_stage(record, log.rows.steps)
+        is_announced = bool(launch.event) or is_other_trial or is_other_stage or course.ends_elsewhere(record)
+        position_before = course.position
+        step, counts = self._count_record(record)
+        names_epoch = record.epoch is not None and course.counter == record.epoch.name  # perhaps as a heading
         launch.resumed |= self._has_started_again(record)
         self._loaded &= not counts
-        if not (may_begin or launch.resumed) or not (counts or by_row or of_epoch):
+        may_begin = (is_announced or launch.resumed) and (counts or plan.by_row or names_epoch)
+        if not may_begin:
             return step, counts
-        facts = ({"trial": named} if named else {}) | {**launch.settings}
+        facts = ({"trial": trial} if trial else {}) | {**launch.settings}
         if launch.resumed:
             log.launch(facts | {"resumed": True})
             log.facts |= {} if len(log.rows) else {"resumed": True}  # there may be no other launch
-        self._launch, self._trial = _Launch(), named
-        is_first = by_row or other_stage or not len(log.rows)
-        counted = other_trial or launch.event == LAUNCH
-        if may_begin and (is_first or course.is_behind(before, counted=counted)):
+        self._launch, self._trial = _Launch(), trial
+        is_first = plan.by_row or is_other_stage or not len(log.rows)
+        by_count = is_other_trial or launch.event == LAUNCH
+        if is_announced and (is_first or course.is_behind(position_before, counted=by_count)):
             log.launch(facts)
             course.launch()
-            if other_trial:
+            if is_other_trial:
                 self._count = _RowCount(arguments_row=self._count.arguments_row)
-            return (self._count.row, False) if by_row else course.step(record)
+            return self._count_record(record)
         return step, counts
+
+    def _count_record(self, record: Record) -> tuple[int | None, bool]:
+        """The step of a record in the course of the log, or the row where none counts; whether it counts."""
+        return (self._count.row, False) if self.plan.by_row else self.course.step(record)
 
     def _has_started_again(self, record: Record) -> bool:
         """Whether a heading of the beginning came again and a checkpoint was loaded, after the longest pause
@@ -360,12 +354,14 @@ class LogReader:
         *gaps, pause = np.diff([*self.log.rows.times[-_RECENT_ROWS:], record.sources[0].time])
         return bool(gaps) and bool(pause > max(_PAUSE_TIMES * np.median(gaps), 2 * max(gaps)))
 
-    def _row_of(self, record: Record, values: dict[str, float], step: int | None, known: bool) -> int | None:
+    def _row_of(
+        self, record: Record, values: dict[str, float], step: int | None, is_known: bool
+    ) -> int | None:
         """The row of a record where no name counts, None before the first: a metric that occurs again begins
         the next one."""
         if self.plan.row_counter == LABEL and (label := record.sources[0].who).isdecimal():
             values[LABEL] = float(label)
-        if not known or record.form.words.are_settings:
+        if not is_known or record.form.words.are_settings:
             return step if len(self.log.rows) else None
         count = self._count
         begins = not count.names.keys().isdisjoint(values)
@@ -379,32 +375,32 @@ class LogReader:
         """Whether a line is indented more than that of the count, counts nothing itself and has several
         numbers, one of them with decimals: they belong to that count, whatever they are called."""
         is_own = bool(record.counters or record.form.words.are_settings)
-        is_deeper = not is_own and _indentation(record) > self._indentation
+        is_deeper = not is_own and record.indentation > self._indentation
         return is_deeper and len(values) > 1 and any(value % 1 for value in values.values())
 
     def _any_known(self, names: Iterable[str]) -> bool:
         return any(name in self.log.rows.columns or is_known(name) for name in names)
 
     def _take_settings(
-        self, record: Record, values: dict[str, float], step: int | None, known: bool, counted: bool
+        self, record: Record, values: dict[str, float], step: int | None, is_known: bool, counts: bool
     ) -> bool:
         """Keeps the arguments of a program in a record; False if it has none. Known names are such
         before the first step and after the announcement of a launch. The same again begin a launch."""
         event = self._launch.event
-        at_start = step is None or event == LAUNCH
-        at_start |= bool(event and not counted and self.log.rows.columns.keys().isdisjoint(values))
+        no_column_yet = self.log.rows.columns.keys().isdisjoint(values)
+        at_start = step is None or event == LAUNCH or bool(event and not counts and no_column_yet)
         text = record.sources[0].words if at_start or self._arguments else ""
-        may_begin = _PARAMETERS.search(text) is not None
-        are_arguments = record.form.words.are_settings or may_begin or _ARGUMENTS.search(text)
+        are_parameters = _PARAMETERS.search(text) is not None
+        are_arguments = record.form.words.are_settings or are_parameters or _ARGUMENTS.search(text)
         words = _VALUE.sub("", text) if are_arguments else ""
         given = settings(text, anywhere=bool(words)) if words or at_start else {}
-        words = words and (" ".join([*given][:_FIRST_NAMES]) or words)
+        signature = words and (" ".join([*given][:_FIRST_NAMES]) or words)
         if step is None:
-            self._arguments = self._arguments or words
-        elif words and words == self._arguments:
-            self._begin_with_arguments(record, config_facts(given or values), may_begin=may_begin)
+            self._arguments = self._arguments or signature
+        elif signature and signature == self._arguments:
+            self._begin_with_arguments(record, config_facts(given or values), may_begin=are_parameters)
             return True
-        if not at_start or not (given or (values and known)):
+        if not at_start or not (given or (values and is_known)):
             return False
         self.log.add_settings(given or values)
         return True
@@ -423,10 +419,10 @@ class LogReader:
             self.course.launch()
             self._count = _RowCount()
 
-    def _with_epoch_above(self, record: Record, values: dict[str, float], counted: bool) -> dict[str, float]:
+    def _with_epoch_above(self, record: Record, values: dict[str, float], counts: bool) -> dict[str, float]:
         """The values of a record. An epoch that stands alone above its steps is a value of the first one."""
         epoch, above = record.epoch, self._epoch_above
-        if counted:
+        if counts:
             self._epoch_above = {}
             return values if epoch else {**above, **values}
         if epoch is not None and record.shape == (epoch.name,):
@@ -437,25 +433,30 @@ class LogReader:
                 return {}
         return values
 
-    def _take_row(self, record: Record, values: dict[str, float], step: int | None, counted: bool) -> None:
+    def _take_row(self, record: Record, values: dict[str, float], step: int | None, counts: bool) -> None:
         """Adds a record to the rows, or looks for a fault of the machine in its lines."""
         if step is None or not values:
             is_heading = record.epoch is not None and not values  # the epoch of the lines that follow
             for line in dict.fromkeys(source.line for source in record.sources):
                 self.log.look_for_fault(line, understood=is_heading)
             return
-        if (count := record.running) is not None:  # which the next line of the evaluation repeats
-            names, before, n_rows = self._running
-            is_same = (names, before.of, n_rows) == (record.shape, count.of, len(self.log.rows))
-            if is_same and count.value > before.value:
-                self.log.rows.take_back(values)
-            self._running = record.shape, count, len(self.log.rows) + 1
+        if record.running is not None:
+            self._replace_running(record.shape, record.running, values)
         for source, numbers in record.by_line(values):
-            if self.log.add(source.line, step, numbers, time=source.time, who=source.who) and not counted:
+            is_new = self.log.add(source.line, step, numbers, time=source.time, who=source.who)
+            if is_new and not counts:
                 counters = [record.epoch] if record.epoch else [pair for _, pair in record.counters]
                 label = next((pair.name for pair in counters if pair.name != PROGRESS), "summary")
                 for name in numbers:
                     self.uncounted.setdefault(name, {})[len(self.log.rows) - 1] = label
+
+    def _replace_running(self, names: Sequence[str], batch: pairs.Pair, values: Mapping[str, float]) -> None:
+        """Takes back the means so far of an evaluation, which its next line repeats with one batch more."""
+        names_before, batch_before, n_rows = self._running
+        is_same = (names_before, batch_before.of, n_rows) == (names, batch.of, len(self.log.rows))
+        if is_same and batch.value > batch_before.value:
+            self.log.rows.take_back(values)
+        self._running = names, batch, len(self.log.rows) + 1
 
     def matches(self, lines: Sequence[bytes]) -> list[re.Match[bytes] | None]:
         """The lines of the commonest shape, if these count steps, hold more than that, and each name once."""

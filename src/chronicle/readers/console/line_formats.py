@@ -18,9 +18,9 @@ from chronicle.readers.columns import comma_number, number, numbers
 from chronicle.readers.console import generic
 from chronicle.readers.console.chunks import NAN, Prefix
 from chronicle.readers.console.counting import Epochs
-from chronicle.readers.console.line_records import is_resumed
+from chronicle.readers.console.line_records import Gatherer, is_resumed
 from chronicle.readers.console.log import SETTING, Line, Log
-from chronicle.readers.console.pairs import NUMBER, pairs, units_as_names
+from chronicle.readers.console.pairs import NUMBER, PROGRESS, axis_of, is_judged, pairs, units_as_names
 from chronicle.readers.console.plan import plan_of
 from chronicle.readers.step_axis import counts_steps
 from chronicle.readers.text import Head
@@ -78,7 +78,7 @@ class LineFormat:
             elif match := self.checkpoint.search(line.text):
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
             else:
-                generic.read_line(log, line)
+                _read_pairs(log, line)
         return log.attempts()
 
     def _take(self, log: Log, line: Line, who: str, match: re.Match[str]) -> None:
@@ -112,6 +112,17 @@ class LineFormat:
             if name in self.durations and unit == "s" and units[name] == "ms":
                 values[name] *= 1000
         return values
+
+
+def _read_pairs(log: Log, line: Line) -> None:
+    """Reads a line that the trainer itself did not print: a step with a metric that is judged, or a fault."""
+    record = next(Gatherer().records([line]), None)
+    rank, counter = record.counters[0] if record and record.counters else (0, None)
+    if record and counter and axis_of(rank) == "step" and counter.name != PROGRESS:
+        values = record.numbers(counter.name, phases=True)
+        if any(map(is_judged, values)) and log.add(line, int(counter.value), values):
+            return
+    log.look_for_fault(line)
 
 
 _DLL_LINE = re.compile(rb"\bDLLL? (?:\d{4}-|\{)")
@@ -283,7 +294,7 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
         elif not (_deepspeed_record(log, line) or _deepspeed_without_step(log, line)):
             if match := _DS_EXIT.search(line.text):
                 log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
-            generic.read_line(log, line)
+            _read_pairs(log, line)
     has_loss = any(role_of(name) in LOSSES or name.endswith("loss") for name in log.rows.columns)
     if not has_loss and plan_of(Head.of(path)).is_log:  # the script prints it in lines of its own
         return generic.read(path)

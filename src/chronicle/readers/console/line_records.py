@@ -242,6 +242,12 @@ class Record:
                 with_phase[name if keeps_name else f"{word}/{name}"] = at
         return with_phase
 
+    @property
+    def indentation(self) -> int:
+        """How many blanks stand before the words of its first line."""
+        text = self.sources[0].line.text
+        return len(text) - len(text.lstrip())
+
     def by_line(self, numbers: Mapping[str, float]) -> Sequence[tuple[Source, Mapping[str, float]]]:
         """Each source, and those of these ``numbers`` that stand in its line, or for the first above it."""
         if not self.is_block:

@@ -48,7 +48,7 @@ _FEW_LINES = 2000  # that are read first, and show enough of most logs
 _FEWEST_LINES = 8  # of one shape
 _FEWEST_NAMED = 4  # the same, if each has a loss, or its step and its epoch
 _FEWEST_EPOCHS = 3  # the same, if each has a loss, and a counter that has a name is beside it; of epochs
-_SHAPES_OF_AN_EPOCH = 2  # at most, of a training that has only begun: its own line, and that of an evaluation
+_KINDS_IN_AN_EPOCH = 2  # at most, of a training that has only begun: its own line, and that of an evaluation
 _FEWEST_POINTS = 3  # of a counter
 _FEWEST_STEPS = 4  # different ones, by which it is known what counts
 _FEWEST_RESTARTS = 2  # of a counter, by which an outer one is recognised
@@ -124,23 +124,26 @@ def _may_be_of_training(text: str) -> bool:
 
 
 def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes) -> Plan:
+    """How the log that these lines are of is to be read; a plan without `is_log` if it is of no training."""
     lines = (Line(number, text_of(line)) for number, line in enumerate(raw_lines, 1))
     records = [record for record in Gatherer(shapes).records(lines) if not record.form.event]
     training = [record for record in records if record.is_training]
     phases = any(not record.evaluation for record in training)
     counters, stages = _counters(records)
-    twofold = frozenset(key for key, occurrences in counters.items() if _is_twofold(occurrences))
     outer = _outer_counter(records, [*counters])
     in_rounds = {key_of(record.epoch) for record in training if record.epoch and outer}
     keys = frozenset(in_rounds or {*counters} - {outer.lower()})
-    measured = (record for record in training if any(map(is_judged, record.shape)))
-    beside = frozenset(key_of(pair) for record in measured for _, pair in record.counters)
-    counted = gathered((tuple(record.shape), pair.value) for record in records for _, pair in record.counters)
-    moving = frozenset(shape for shape, values in counted.items() if len({*values}) >= _FEWEST_STEPS)
     plan = Plan(
-        True, keys, phases=phases, outer=outer, twofold=twofold, stages=frozenset(stages), beside=beside,
-        moving=moving, alike={**_alike(records, [*counters]), **_of_epochs(records, keys)},
-    )  # fmt: skip
+        is_log=True,
+        counters=keys,
+        phases=phases,
+        outer=outer,
+        twofold=frozenset(key for key, occurrences in counters.items() if _is_twofold(occurrences)),
+        stages=frozenset(stages),
+        beside_metrics=_counters_beside_metrics(training),
+        moving=_moving_shapes(records),
+        alike={**_alike(records, [*counters]), **_of_epochs(records, keys)},
+    )
     without_bars = replace(plan, counters=frozenset(key for key in keys if f"{PROGRESS}/" not in key))
     for tried in (plan, without_bars) if without_bars.counters != keys else (plan,):
         if _have_growing_steps(records, Course(tried), mentions_training):
@@ -149,6 +152,18 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     if named or len({record.epoch.value for record in records if record.epoch}) >= _FEWEST_POINTS:
         return Plan()
     return _plan_by_rows(records, mentions_training, phases=phases)
+
+
+def _counters_beside_metrics(training: Iterable[Record]) -> frozenset[str]:
+    """The keys of what counts in lines that also have a metric by which a training is judged."""
+    measured = (record for record in training if any(map(is_judged, record.shape)))
+    return frozenset(key_of(pair) for record in measured for _, pair in record.counters)
+
+
+def _moving_shapes(records: Iterable[Record]) -> frozenset[tuple[str, ...]]:
+    """The names of lines that come again with several different counts."""
+    counted = gathered((tuple(record.shape), pair.value) for record in records for _, pair in record.counters)
+    return frozenset(shape for shape, values in counted.items() if len({*values}) >= _FEWEST_STEPS)
 
 
 def _plan_by_rows(records: Sequence[Record], mentions_training: bool, *, phases: bool) -> Plan:
@@ -405,36 +420,51 @@ def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> b
 
 
 def _have_growing_steps(records: Iterable[Record], course: Course, mentions_training: bool) -> bool:
-    """Whether records of one shape stand at steps that grow. Solvers and servers print such records:
-    names that are not known only count if the log mentions a training. At `epoch 1/3` one loss is enough."""
-    steps_of = dict[tuple[object, ...], list[int]]()  # by what is alike
+    """Whether records of one kind stand at steps that grow: `_kind_and_fewest` says how many. A training
+    that has only begun (`epoch 1/3`) needs one loss, if its steps only grow and its kinds are few."""
+    steps_by_kind = dict[tuple[object, ...], list[int]]()
     has_begun, in_epoch = False, False
     for record in records:
         step, _ = course.step(record)
         in_epoch |= record.epoch is not None  # perhaps in a line above
         if step is None:
             continue
-        has_loss = _has_loss(record.shape) or (record.epoch is not None and record.form.is_judged_together)
-        is_named = bool(record.counters) and record.counters[0][1].name != PROGRESS
-        by_epoch = is_named and record.epoch is not None
-        if record.is_training and (mentions_training or has_loss or record.epoch):
-            alike: tuple[object, ...] = (*map(pairs.of_anyone, record.shape), record.evaluation)
-            goes_on = has_loss or (mentions_training and _has_score(record.shape))
-            n_enough = _FEWEST_NAMED if goes_on or by_epoch else _FEWEST_LINES
-            n_enough = _FEWEST_EPOCHS if goes_on and (is_named or in_epoch) else n_enough
-            has_begun |= has_loss and record.epoch is not None and record.epoch.of > 0
-        elif mentions_training and record.counters and any(value % 1 != 0 for value in record.values):
-            alike, n_enough = (record.shape,), _FEWEST_NAMED if by_epoch else _FEWEST_LINES
-        else:
+        kind, fewest = _kind_and_fewest(record, mentions_training, in_epoch=in_epoch)
+        if not fewest:
             continue
-        steps_of.setdefault(alike, []).append(step)
-        if len(steps_of[alike]) >= n_enough:
-            ways = np.diff(steps_of[alike])
-            n_rises, n_falls = np.count_nonzero(ways > 0), np.count_nonzero(ways < 0)
-            if n_rises >= min(n_enough, _FEWEST_STEPS) - 1 and n_rises > 4 * n_falls:
+        is_of_epochs = record.is_training and record.epoch is not None and record.epoch.of > 0
+        has_begun |= is_of_epochs and _tells_loss(record)
+        steps = steps_by_kind.setdefault(kind, [])
+        steps.append(step)
+        if len(steps) >= fewest:
+            forward = np.diff(steps)
+            n_rises, n_falls = np.count_nonzero(forward > 0), np.count_nonzero(forward < 0)
+            if n_rises >= min(fewest, _FEWEST_STEPS) - 1 and n_rises > 4 * n_falls:
                 return True
-    few_shapes = len(steps_of) <= _SHAPES_OF_AN_EPOCH
-    return has_begun and few_shapes and all((np.diff(steps) > 0).all() for steps in steps_of.values())
+    is_short = has_begun and len(steps_by_kind) <= _KINDS_IN_AN_EPOCH
+    return is_short and all((np.diff(steps) > 0).all() for steps in steps_by_kind.values())
+
+
+def _kind_and_fewest(
+    record: Record, mentions_training: bool, *, in_epoch: bool
+) -> tuple[tuple[object, ...], int]:
+    """What a record has in common with others of its kind, and at how many steps these stand in a training;
+    ((), 0) if it says nothing of one. Solvers and servers print such records, too: those without a known name
+    only count if the log mentions a training."""
+    is_named = bool(record.counters) and record.counters[0][1].name != PROGRESS
+    fewest = _FEWEST_NAMED if is_named and record.epoch else _FEWEST_LINES
+    has_loss = _tells_loss(record)
+    if record.is_training and (mentions_training or has_loss or record.epoch):
+        if has_loss or (mentions_training and _has_score(record.shape)):
+            fewest = _FEWEST_EPOCHS if is_named or in_epoch else _FEWEST_NAMED
+        return (*map(pairs.of_anyone, record.shape), record.evaluation), fewest
+    if mentions_training and record.counters and any(value % 1 != 0 for value in record.values):
+        return (record.shape,), fewest
+    return (), 0
+
+
+def _tells_loss(record: Record) -> bool:
+    return _has_loss(record.shape) or (record.epoch is not None and record.form.is_judged_together)
 
 
 def _has_loss(names: Iterable[str]) -> bool:
