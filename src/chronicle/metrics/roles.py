@@ -4,7 +4,7 @@ data set, or a part of the loss?), else by its values; and which series a run is
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
@@ -52,14 +52,14 @@ def assign_all(
 
 
 def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, Series]:
-    given = {name: by_value[name] for name in series if name in by_value}
-    by_reader = {name: metric.role for name, metric in series.items() if metric.role is not Role.OTHER}
-    given = by_reader | {n: r for n, r in given.items() if by_reader.get(n, Role.OBJECTIVE) is Role.OBJECTIVE}
+    """The series of one log with role, data set and unit set. ``overrides`` win over what the reader says,
+    and this over what the values tell, except of an objective."""
+    given: dict[str, Role] = {n: metric.role for n, metric in series.items() if metric.role is not Role.OTHER}
+    revisable = (name for name in series if given.get(name, Role.OBJECTIVE) is Role.OBJECTIVE)
+    given |= {name: by_value[name] for name in revisable if name in by_value}
     for pattern, role in reversed(overrides):
         given |= {name: Role(role) for name in series if _matches(pattern, name)}
-    roles = _by_all_names(series, tuple(given.items()))
-    roles = revised(series, roles)
-    roles |= given
+    roles = revised(series, _by_all_names(series, tuple(given.items()))) | given
     assigned = dict(series)  # a table may have 100,000 columns, most of which nothing is known of
     for name in (n for n, metric in series.items() if not roles[n] is metric.role is Role.OTHER):
         metric, role = series[name], roles[name]
@@ -86,19 +86,13 @@ def _by_all_names(series: Log, given: tuple[tuple[str, Role], ...]) -> dict[str,
 
 @lru_cache(maxsize=16)  # the many files of a run log the same names
 def by_names(metrics: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
-    """The roles that the names of a whole log tell, beside those that are given. Unknown names that differ
-    only in a number (layers, heads, experts) are decided together: a table may have 100,000 columns."""
-    groups = {name.partition("/")[0] for name in metrics if "/" in name}
-    shared = f"{min(groups, default='')}/"
-    short = {name: name.removeprefix(shared) for name in metrics}
-    if len(groups) == 1 and groups <= aliases.COMPONENTS and len({*short.values()}) == len(short) > 1:
-        roles = by_names(tuple(short.values()), tuple((short.get(n, n), role) for n, role in given))
-        return {name: roles[own] for name, own in short.items()}  # an agent's name, and not what a loss is of
-    known, first_alike = dict(given), dict[str, str]()
-    stands_for = {
-        name: name if name in known or role is not Role.OTHER else first_alike.setdefault(numberless, name)
-        for name, role, numberless in ((name, role_of(name), names.without_numbers(name)) for name in metrics)
-    }
+    """The roles that the names of a whole log tell, beside those that are given."""
+    if short := _without_component(metrics):
+        given_short = tuple((short.get(name, name), role) for name, role in given)
+        roles = by_names(tuple(short.values()), given_short)
+        return {name: roles[own] for name, own in short.items()}
+    known = dict(given)
+    stands_for = _representatives(metrics, known)
     logged = {plain(name) for name in stands_for.values()}
     won = {name: name.replace("losses", "wins").replace("loss rate", "win rate") for name in logged}
     of_games = {name for name in logged if won[name] != name and won[name] in logged}  # `losses`: lost games
@@ -109,9 +103,30 @@ def by_names(metrics: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> d
         unknown = with_role(roles, Role.OTHER, but=known)
         bare = (name for name in unknown if plain(name) in ("grad", "grads", "gradient"))
         roles |= dict.fromkeys(bare, Role.GRAD_NORM)
-    errors = _errors(_phases(roles | known), known)
-    roles = _totals(_objectives(_losses(errors, known), known) | known, Role.GRAD_NORM, Role.OTHER)
+    roles = _errors(_phases(roles | known), known)
+    roles = _objectives(_losses(roles, known), known)
+    roles = _totals(roles | known, Role.GRAD_NORM, Role.OTHER)
     return {name: roles[first] for name, first in stands_for.items()}
+
+
+def _without_component(metrics: Sequence[str]) -> dict[str, str]:
+    """The names without their first level if all share it and it is that of a component (`critic/loss`): it
+    names an agent then, and not what a loss is of. {} for any other names."""
+    groups = {name.partition("/")[0] for name in metrics if "/" in name}
+    shared = f"{min(groups, default='')}/"
+    short = {name: name.removeprefix(shared) for name in metrics}
+    is_shared = len(groups) == 1 and groups <= aliases.COMPONENTS
+    return short if is_shared and len({*short.values()}) == len(short) > 1 else {}
+
+
+def _representatives(metrics: Iterable[str], known: Roles) -> dict[str, str]:
+    """By name, the name that is decided for it. Unknown names that differ only in a number (layers, heads,
+    experts) are decided together, since a table may have 100,000 columns."""
+    first_alike, stands_for = dict[str, str](), dict[str, str]()
+    for name in metrics:
+        is_alone = name in known or role_of(name) is not Role.OTHER
+        stands_for[name] = name if is_alone else first_alike.setdefault(names.without_numbers(name), name)
+    return stands_for
 
 
 def _matches(pattern: str, metric: str) -> bool:
@@ -122,33 +137,45 @@ def _matches(pattern: str, metric: str) -> bool:
 
 
 def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
-    """Decides by all names of the log what a loss with an unknown word in its name is. Beside parts of a loss
-    it is a part; several beside a total, or one beside a known data set, are data sets; one alone beside a
-    total, or an extreme, is a part. Without a total the parts are judged, but no single one of one side."""
-    roles = dict(roles)
-    losses, parts = with_role(roles, Role.LOSS), with_role(roles, Role.PART_LOSS)
-    others, free = with_role(roles, Role.OTHER, but=given), with_role(roles, Role.LOSS, but=given)
-    totals = {name: role_of(f"{name} loss") for name in filter(names.is_total, others)}
-    unknown = [n for n in free if not names.is_error(n) and loss_words(n) - aliases.COMPONENTS]
-    known, has_total = with_role(roles, Role.DATASET_LOSS), len(unknown) < len(losses)
-    corpora = [name for name in unknown if not names.is_extreme(name)]
-    if has_total or known:
-        roles |= dict.fromkeys(unknown, Role.PART_LOSS)
-    if parts and has_total:  # `loss_source` beside `loss_distill`: the source names no data
-        of_total = (n for n in known if loss_words(n) <= aliases.COMPONENTS | aliases.KINDS_OF_DATA)
-        roles |= {name: Role.PART_LOSS for name in of_total if name not in given}
-    if not parts and (known or has_total) and len(corpora) + len(known) > 1:
-        roles |= dict.fromkeys(corpora, Role.DATASET_LOSS)
+    """Decides by all names of the log what its losses are: those with an unknown word in their names, the
+    parts of a loss without a total, which are judged themselves, but no single one of one side (a generator
+    without its discriminator), and names that are a loss only where no other name speaks of one."""
+    decided = dict(roles) | _losses_of_unknown_words(roles, given)
+    others = with_role(roles, Role.OTHER, but=given)
+    parts = with_role(roles, Role.PART_LOSS)
     if not parts:
-        bare = [n for n in others if plain(n) in (aliases.BESIDE_A_LOSS if losses else aliases.OF_DETECTORS)]
+        beside = aliases.BESIDE_A_LOSS if with_role(roles, Role.LOSS) else aliases.OF_DETECTORS
+        bare = [name for name in others if plain(name) in beside]
         parts = names.players(others) + (bare if len(bare) > 1 else [])
-        roles |= dict.fromkeys(parts, Role.PART_LOSS)
-    of_one_side = [name for name in parts if aliases.NEVER_ALONE & loss_words(name)]
-    if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()) and (len(parts) > 1 or not of_one_side):
-        roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
-    if not set(LOSSES) & set(roles.values()) and not any(map(names.is_bound, roles)):
-        roles |= _losses_by_other_names(roles, others, totals)
-    return roles | totals if len({*totals.values()}) > 1 else roles  # `train_total` beside `val_total`
+        decided |= dict.fromkeys(parts, Role.PART_LOSS)
+    of_one_side = any(aliases.NEVER_ALONE & loss_words(name) for name in parts)
+    has_whole = not {Role.LOSS, Role.DATASET_LOSS}.isdisjoint(decided.values())
+    if not has_whole and (len(parts) > 1 or not of_one_side):
+        decided |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
+    totals = {name: role_of(f"{name} loss") for name in filter(names.is_total, others)}
+    if set(LOSSES).isdisjoint(decided.values()) and not any(map(names.is_bound, decided)):
+        decided |= _losses_by_other_names(decided, others, totals)
+    return decided | totals if len({*totals.values()}) > 1 else decided  # `train_total` beside `val_total`
+
+
+def _losses_of_unknown_words(roles: Roles, given: Roles) -> dict[str, Role]:
+    """The roles of losses with an unknown word in their names, where a total or a data set is known. Beside
+    parts of a loss, and alone beside a total, one is a part; else they are losses of data sets, if there are
+    several of these. An extreme (`loss_max`) is a part."""
+    free, of_data = with_role(roles, Role.LOSS, but=given), with_role(roles, Role.DATASET_LOSS)
+    unknown = [name for name in free if not names.is_error(name) and loss_words(name) - aliases.COMPONENTS]
+    has_total = len(unknown) < len(with_role(roles, Role.LOSS))
+    if not has_total and not of_data:
+        return {}
+    decided = dict.fromkeys(unknown, Role.PART_LOSS)
+    if with_role(roles, Role.PART_LOSS):
+        # `loss_source` beside `loss_distill`: the source names no data
+        of_no_data = aliases.COMPONENTS | aliases.KINDS_OF_DATA
+        of_total = (n for n in of_data if has_total and n not in given and loss_words(n) <= of_no_data)
+        return decided | dict.fromkeys(of_total, Role.PART_LOSS)
+    corpora = [name for name in unknown if not names.is_extreme(name)]
+    are_several = len(corpora) + len(of_data) > 1
+    return decided | dict.fromkeys(corpora if are_several else (), Role.DATASET_LOSS)
 
 
 def _losses_by_other_names(roles: Roles, others: Sequence[str], totals: Roles) -> dict[str, Role]:
@@ -302,28 +329,39 @@ def _phases(roles: Roles) -> dict[str, Role]:
 
 def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
     """Leaves out errors beside a loss, which the training is judged by. Without one, a squared error stands
-    for the loss, or else the kind that is logged first. Beside a loss of the training alone, one of the
-    validation stays, and beside a loss of the validation alone, one of the training."""
+    for the loss, or else the kind that is logged first."""
     judged = with_role(roles, Role.LOSS, Role.VALIDATION_LOSS, but=given)
     errors = list(filter(names.is_error, judged))
     losses = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
     if any(aliases.STANDING & loss_words(name) for name in with_role(roles, Role.PART_LOSS)):
         losses.add(Role.LOSS)
-    kept = [] if Role.VALIDATION_LOSS in losses else errors
-    if losses:
-        kept = [name for name in kept if roles[name] is Role.VALIDATION_LOSS]
+    stay = _of_first_kind(_errors_beside(losses, errors, roles), roles)
+    left_out = [name for name in errors if name not in stay]
+    parts = (name for name in left_out if judged != errors and _L_OF.match(plain(name)))  # `L_recon`
+    return dict(roles) | dict.fromkeys(left_out, Role.OTHER) | dict.fromkeys(parts, Role.PART_LOSS)
+
+
+def _errors_beside(losses: Collection[Role], errors: Sequence[str], roles: Roles) -> Sequence[str]:
+    """The errors that may be judged beside losses of these roles: one of the validation beside a loss of the
+    training alone, and one of the training beside a loss of the validation alone."""
+    if not losses:
+        return errors
     if losses == {Role.VALIDATION_LOSS}:
-        kept = [name for name in errors if names.is_of_training(name, errors)]
-    kinds = {name: name_words(name) & aliases.ERROR_WORDS for name in kept}
+        return [name for name in errors if names.is_of_training(name, errors)]
+    held_out = [name for name in errors if roles[name] is Role.VALIDATION_LOSS]
+    return [] if Role.VALIDATION_LOSS in losses else held_out
+
+
+def _of_first_kind(errors: Sequence[str], roles: Roles) -> set[str]:
+    """Of several kinds of errors those of one: of the squared one of the training, or else of its first."""
+    kinds = {name: name_words(name) & aliases.ERROR_WORDS for name in errors}
     of_training = [kind for name, kind in kinds.items() if roles[name] is Role.LOSS] or [*kinds.values()]
     first = min(of_training, key=aliases.SQUARED.isdisjoint, default=set[str]())
-    stay = {name for name, kind in kinds.items() if kind == first}
+    of_first = {name for name, kind in kinds.items() if kind == first}
     held_out = [name for name in kinds if roles[name] is Role.VALIDATION_LOSS]
-    if first == {"cost"} and stay.isdisjoint(held_out):  # which says nothing of how others are measured
-        stay |= {name for name in held_out if kinds[name] == kinds[held_out[0]]}
-    left = [name for name in errors if name not in stay]
-    parts = (name for name in left if judged != errors and _L_OF.match(plain(name)))  # `L_recon`
-    return dict(roles) | dict.fromkeys(left, Role.OTHER) | dict.fromkeys(parts, Role.PART_LOSS)
+    if first == {"cost"} and of_first.isdisjoint(held_out):  # which says nothing of how others are measured
+        of_first |= {name for name in held_out if kinds[name] == kinds[held_out[0]]}
+    return of_first
 
 
 def _totals(roles: Roles, total: Role, part: Role) -> dict[str, Role]:
