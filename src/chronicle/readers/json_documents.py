@@ -340,10 +340,7 @@ def _numbered(value: Any) -> dict[int, Any]:
 
 def rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any]) -> list[Row]:
     """The rows of an object of columns (whose steps may stand ``above`` it) or of rows by step; else []."""
-    by_step = _numbered(value)
-    if len(by_step) >= MIN_JUDGED_ROWS and all(isinstance(row, dict) for row in by_step.values()):
-        what = _NUMBERED.fullmatch(next(iter(value)))["what"] or "step"  # type: ignore[index]
-        rows = [{what: number} | dict(flat(row)) for number, row in by_step.items()]
+    if rows := _rows_by_step(value):
         return rows if all(any(map(_moves, row)) for row in rows) else []
     numbered = {key: _numbered(cells) for key, cells in value.items()}
     lists = ((key, list(numbered[key].values()) or cells) for key, cells in value.items())
@@ -359,14 +356,24 @@ def rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any
     if index and index != list(range(n_rows)) and not any(map(_counted, columns)):
         columns = {"step": index} | columns
     rows = list[Row]({} for _ in range(n_rows))
-    places, by_count = {number: place for place, number in enumerate(index)}, _by_count(columns, n_rows)
+    row_of_number, by_count = {number: row for row, number in enumerate(index)}, _by_count(columns, n_rows)
     for key, cells in columns.items():
-        own = [places[number] for number in numbered.get(key, ()) if number in places]
+        own = [row_of_number[number] for number in numbered.get(key, ()) if number in row_of_number]
         fits = len(own) == len(cells) and 2 * own[-1] >= n_rows - 1  # the epochs 1 to 9 are no steps 1 to 9
         own = own if fits else by_count.get(len(cells), [])
-        for place, cell in zip(own or _ends(len(cells), n_rows), cells, strict=True):
-            rows[place][key] = cell
+        for row, cell in zip(own or _ends(len(cells), n_rows), cells, strict=True):
+            rows[row][key] = cell
     return rows
+
+
+def _rows_by_step(value: Mapping[str, Any]) -> list[Row]:
+    """The rows of an object whose keys are numbers and whose values are rows; [] for any other object."""
+    by_number = _numbered(value)
+    if len(by_number) < MIN_JUDGED_ROWS or not all(isinstance(row, dict) for row in by_number.values()):
+        return []
+    match = _NUMBERED.fullmatch(next(iter(value)))
+    counter = (match["what"] if match else "") or "step"
+    return [{counter: number} | dict(flat(row)) for number, row in by_number.items()]
 
 
 def _by_count(columns: Mapping[str, Sequence[Any]], n_rows: int) -> dict[int, list[int]]:

@@ -374,10 +374,11 @@ def read_state(path: Path) -> list[Attempt]:
     if truncated:  # then only the whole entries of the log
         state = {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}
     state = state if isinstance(state, dict) else {}
-    history, trial, rows = state.pop("log_history", None), state.get("trial_params"), list[Row]()
+    history, trial = state.pop("log_history", None), state.get("trial_params")
     scalars: dict[str, Any] = {k: value for k, value in state.items() if isinstance(value, str | int | float)}
     config: dict[str, Any] = {key: scalars.pop(key) for key in CONFIG if key in scalars}
     facts = scalars | config_facts(config | (trial if isinstance(trial, dict) else {}))
+    rows = list[Row]()
     for entry in history if isinstance(history, list) else []:
         row = dict(flat(entry)) if isinstance(entry, dict) else {}
         if "train_runtime" in row:
@@ -390,8 +391,8 @@ def read_state(path: Path) -> list[Attempt]:
     if not rows:
         raise BadLog(str(path), "has an empty log_history. Remedy: check logging_steps of the Trainer")
     norms = [row.get("grad_norm") for row in rows if row.get("loss") == 0.0]
-    filtered = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
-    faults = [Fault(Place(str(path)), FILTERED_LOSS, filtered)] if filtered else []
+    n_replaced = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
+    faults = [Fault(Place(str(path)), FILTERED_LOSS, n_replaced)] if n_replaced else []
     return [attempt_of(path, len(rows), columns_of(rows), facts=facts, faults=faults, truncated=truncated)]
 
 

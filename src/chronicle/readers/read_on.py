@@ -17,7 +17,7 @@ import sys
 import time
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -235,14 +235,21 @@ def restored(state: Any, arrays: Iterator[NDArray[Any]], into: Any = None) -> An
             into[name] = restored(held, arrays, before.get(name))
         return into
     items = [restored(item, arrays) for item in content]
-    if kind == "deque" or kind in _SEQUENCES:
-        return deque(items, more[0]) if kind == "deque" else _SEQUENCES[kind](items)
+    if kind == "deque":
+        return deque(items, more[0])
+    return _SEQUENCES[kind](items) if kind in _SEQUENCES else _object(kind, items, more[0], arrays, into)
+
+
+def _object(
+    kind: str, items: list[Any], attributes: Mapping[str, Any], arrays: Iterator[NDArray[Any]], into: Any
+) -> Any:
+    """An object of a class of chronicle (``module:name``), with its items if it is a list or a tuple."""
     module, _, name = kind.partition(":")
     made_of: Any = vars(sys.modules[module])[name] if module.startswith("chronicle.") else object
     if issubclass(made_of, tuple):
         return made_of(*items)
     made = into if type(into) is made_of else made_of.__new__(made_of)
-    known = {n: restored(held, arrays, vars(made).get(n)) for n, held in more[0].items()}
+    known = {n: restored(held, arrays, vars(made).get(n)) for n, held in attributes.items()}
     (made.__setstate__ if hasattr(made_of, "__setstate__") else vars(made).update)(known)
     if isinstance(made, list):
         made[:] = items

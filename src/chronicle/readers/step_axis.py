@@ -171,37 +171,38 @@ def axis_of(columns: Mapping[str, Column]) -> Axis:
 @any_numbers
 def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) -> Axis:
     """As `axis_of`, of the columns that count by their name alone: of those of steps, first those that the
-    training ``declared``, the best that tells, helped by the others, half of the rows that any does. What
-    stands still, or begins again with each episode, counts nothing, and a plural that goes up and down, or
-    falls again and again while episodes are counted on, is an amount (`steps` of an episode)."""
+    training ``declared``, the best that tells, helped by the others, half of the rows that any does."""
     counts = {name: "step" if name in declared else counted_by(name) for name in columns}
     counting = [name for name, counted in counts.items() if counted]
     counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
-    epochs = epochs_of(columns)
-    valid = {n: columns[n].whole() for n in counting if _is_axis(columns[n].values)}
-
-    def is_amount(name: str, column: Column) -> bool:
-        values = column.values
-        if not (values[1:] < values[:-1]).any():
-            return len(values) >= MANY and not np.ptp(values)
-        episodes = next((c for n, c in columns.items() if names_one_of(n, LAUNCH_NAMES)), NO_COLUMN)
-        if _falls_with_episodes(column, episodes, name):
-            return True
-        up_and_down = goes_up_and_down(column, epochs) or _falls_between_epochs(column, epochs)
-        return column_key(name).endswith("s") and up_and_down
-
-    counters = [name for name, column in valid.items() if not is_amount(name, column)]
-    moving = [name for name in counters if np.ptp(valid[name].values) > 0]
-    name = next(iter(moving), counters[0] if counters else "")
-    if not name:  # a column may have no name
+    whole = {name: columns[name].whole() for name in counting if _is_axis(columns[name].values)}
+    counters = [name for name, column in whole.items() if not _is_amount(name, column, columns)]
+    moving = [name for name in counters if np.ptp(whole[name].values) > 0]
+    if not counters:
         return Axis("", "row")
-    if counts[name] != "step" or len(moving) < 2:
-        return Axis(name, counts[name], columns[name])
-    candidates = [other for other in moving if counts[other] == "step"]
-    filled = [equated(columns, each, [o for o in moving if o != each]) for each in candidates]
+    best = (moving or counters)[0]
+    if counts[best] != "step" or len(moving) < 2:
+        return Axis(best, counts[best], columns[best])
+    candidates = [name for name in moving if counts[name] == "step"]
+    filled = [equated(columns, name, [other for other in moving if other != name]) for name in candidates]
     n_rows = [0 if axis.column is None else len(axis.column.rows) for axis in filled]
-    best = next(axis for axis, n in zip(filled, n_rows, strict=True) if 2 * n >= max(n_rows))
-    return replace(best, others=len(candidates) > 1)
+    fullest = next(axis for axis, n in zip(filled, n_rows, strict=True) if 2 * n >= max(n_rows))
+    return replace(fullest, others=len(candidates) > 1)
+
+
+def _is_amount(name: str, column: Column, columns: Mapping[str, Column]) -> bool:
+    """Whether what is named like a counter counts nothing: it stands still, or begins again with each
+    episode; or it is a plural that goes up and down, or falls again and again while episodes or epochs are
+    counted on, as the `steps` of an episode do."""
+    values = column.values
+    if not (values[1:] < values[:-1]).any():
+        return len(values) >= MANY and not np.ptp(values)
+    episodes = next((c for n, c in columns.items() if names_one_of(n, LAUNCH_NAMES)), NO_COLUMN)
+    if _falls_with_episodes(column, episodes, name):
+        return True
+    epochs = epochs_of(columns)
+    up_and_down = goes_up_and_down(column, epochs) or _falls_between_epochs(column, epochs)
+    return column_key(name).endswith("s") and up_and_down
 
 
 def equated(columns: Mapping[str, Column], name: str, others: Sequence[str]) -> Axis:

@@ -331,27 +331,39 @@ def faults_in_order(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tup
 def ended_by(timeline: Timeline) -> list[str]:
     """The fault that ended each attempt, such as "node failure", else "". Faults count from a minute before
     the attempt's last record up to the first record of the next attempt; without times, those that its own
-    log has after its last step, if there is one for each that ended there. Of several, `_ENDS` counts."""
+    log has after its last step, if there is one for each that ended there."""
     if not timeline.faults:
         return [""] * len(timeline.attempts)
     spans = [wall_clock(attempt) for attempt in timeline.attempts]
     starts = np.sort([first for first, _ in spans])  # unknown starts are NaN and come last
-    lasts = (max((int(s.steps[-1]) for s in distinct_in(a) if len(s)), default=-1) for a in timeline.attempts)
-    ends = [(attempt.sources, last) for attempt, last in zip(timeline.attempts, lasts, strict=True)]
+    places = [(attempt.sources, _last_step(attempt)) for attempt in timeline.attempts]
     words = []
-    for (sources, last), (_, ended) in zip(ends, spans, strict=True):
+    for (sources, last_step), (_, ended) in zip(places, spans, strict=True):
         if math.isnan(ended):
-            own = [f for f in timeline.faults if f.place.source.startswith(sources)]
-            around = [fault for fault in own if fault.at_step == last]
-            if sum(fault.count for fault in around) < ends.count((sources, last)):
+            own = (fault for fault in timeline.faults if fault.place.source.startswith(sources))
+            around = [fault for fault in own if fault.at_step == last_step]
+            if sum(fault.count for fault in around) < places.count((sources, last_step)):
                 around = []  # it may have ended any of them
         else:
             until = min(starts[starts > ended], default=math.inf)
             around = [fault for fault in timeline.faults if ended - _BEFORE_END_S <= fault.at_time <= until]
-        crashed = (f.kind == "signal" and any(signal in f.what for signal in _CRASH_SIGNALS) for f in around)
-        kinds = {"exit" if crash else fault.kind for fault, crash in zip(around, crashed, strict=True)}
-        words.append(next((word for kind, word in _ENDS.items() if kind in kinds), ""))
+        words.append(_word_of_end(around))
     return words
+
+
+def _last_step(attempt: Attempt) -> int:
+    return max((int(series.steps[-1]) for series in distinct_in(attempt) if len(series)), default=-1)
+
+
+def _word_of_end(faults: Iterable[Fault]) -> str:
+    """Which of the faults around its end ended an attempt: the first in the order of `_ENDS`; "" for none."""
+
+    def kind(fault: Fault) -> str:
+        is_crash = fault.kind == "signal" and any(signal in fault.what for signal in _CRASH_SIGNALS)
+        return "exit" if is_crash else fault.kind
+
+    kinds = set(map(kind, faults))
+    return next((word for kind_of_end, word in _ENDS.items() if kind_of_end in kinds), "")
 
 
 def _of_job(machine: Attempt) -> bool:

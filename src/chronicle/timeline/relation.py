@@ -60,6 +60,16 @@ def are_same(a: Any, b: Any) -> Mask:
     return np.asarray(np.isclose(a, b, rtol=SAME_DIFFERENCE, atol=0.0, equal_nan=True))
 
 
+def _are_printed_alike(a: Series, b: Series) -> bool:
+    """Whether two series have the same values, but for rounding, at the same times."""
+    if (np.abs(a.times - b.times) > SAME_TIME_S).any():
+        return False
+    finite = both_finite(a, b)
+    x, y = a.values[finite], b.values[finite]
+    differ = np.abs(x - y) > _printing(x) + _printing(y) + _EXACT_DIFFERENCE * np.abs(y)
+    return not differ.any() and bool(are_same(a.values[~finite], b.values[~finite]).all())
+
+
 def _printing(values: Floats) -> Floats:
     """The largest rounding error of each number: of the decimals, or of the digits by which all are logged,
     as three are by a bar, and four by ``%.4g``."""
@@ -288,17 +298,13 @@ class Pair:
         old, new = self.before.attempt.series, self.after.attempt.series
         both = [(s, new[m]) for m, s in old.items() if m in new and s.role not in SCHEDULES]
         both = [(s, other) for s, other in both if _is_of_batches(s) is _is_of_batches(other)]
+        if len(both) < 2:
+            return False
         learned = [pair for pair in both if pair[0].role not in _OF_WINDOWS]
         n_equal = 0
-        for series, other in (learned if len(learned) > 1 else both) if len(both) > 1 else ():
+        for series, other in learned if len(learned) > 1 else both:
             a, b = at_common_steps(series, with_steps_moved(other, shift))
-            late = np.abs(a.times - b.times) > SAME_TIME_S
-            if len(a) < _COMMON_SHARE * min(len(series), len(other)) or late.any():
-                return False
-            finite = both_finite(a, b)
-            x, y = a.values[finite], b.values[finite]
-            off = np.abs(x - y) > _printing(x) + _printing(y) + _EXACT_DIFFERENCE * np.abs(y)
-            if off.any() or not are_same(a.values[~finite], b.values[~finite]).all():
+            if len(a) < _COMMON_SHARE * min(len(series), len(other)) or not _are_printed_alike(a, b):
                 return False
             n_equal += min(len(np.unique(a.values)), len(np.unique(b.values)))
         return n_equal >= _COMMON_SAMPLES

@@ -70,20 +70,26 @@ def split(
         if logged is None or ticks is None:
             parts.append(attempt)
             continue
-        cuts = counter_restarts(by_time, ticks) or attempt_starts(ticks)
-        resumed = process_starts(by_time, ticks, cuts)
-        if cuts and not relation_given and _are_blocks(ticks, cuts):
-            cuts = []
-            doubts.append(_BLOCKS.format(name=attempt.name))
-        elif not cuts and (down := len(steps_back(ticks.steps))) > _rare_returns(ticks):
-            doubts.append(_SORTED.format(name=attempt.name, down=down, rows=len(ticks)))
-        elif resumed:
-            doubts.append(_PAUSED.format(name=attempt.name, steps=", ".join(map(str, ticks.steps[resumed]))))
-            cuts = sorted({*cuts, *resumed})
+        cuts, doubt = _cuts(by_time, ticks, relation_given=relation_given)
+        doubts += [doubt] if doubt else []
         pieces = _cut(by_time, ticks, cuts)
         parts += pieces
         backs += [_disorder(attempt.name, logged, ticks, len(cuts)), *map(_repeats, pieces)]
     return parts, doubts, [back for back in backs if back is not None]
+
+
+def _cuts(log: Attempt, ticks: Series, *, relation_given: bool) -> tuple[list[int], str]:
+    """The rows of its clock at which further attempts of a log begin, and the doubt about them, or ""."""
+    cuts = counter_restarts(log, ticks) or attempt_starts(ticks)
+    resumed = process_starts(log, ticks, cuts)
+    if cuts and not relation_given and _are_blocks(ticks, cuts):
+        return [], _BLOCKS.format(name=log.name)
+    if not cuts and (down := len(steps_back(ticks.steps))) > _rare_returns(ticks):
+        return [], _SORTED.format(name=log.name, down=down, rows=len(ticks))
+    if resumed:
+        at_steps = ", ".join(map(str, ticks.steps[resumed]))
+        return sorted({*cuts, *resumed}), _PAUSED.format(name=log.name, steps=at_steps)
+    return cuts, ""
 
 
 def _ticks(attempt: Attempt) -> Series | None:
@@ -330,7 +336,8 @@ def _ranges(steps: Steps, cuts: list[int]) -> list[tuple[int, int]]:
 
 
 def _piece_of_rows(series: Series, ticks: Series, cuts: list[int], *, one_file: bool) -> Index:
-    """For each row of a series the number of the piece it belongs to, given the cuts of the clock."""
+    """For each row of a series the number of the piece it belongs to, given the cuts of the clock: by the
+    lines of the log, else by the times, else by the steps alone."""
     if np.array_equal(series.steps, ticks.steps):
         return np.searchsorted(cuts, np.arange(len(series)), side="right")
     rows, of_ticks = series.rows, ticks.rows
@@ -346,12 +353,16 @@ def _piece_of_rows(series: Series, ticks: Series, cuts: list[int], *, one_file: 
         seams = [(ticks.times[c - 1] + ticks.times[c]) / 2 for c in cuts]
         if all(a < b for a, b in pairwise(seams)):
             return np.searchsorted(seams, series.times, side="right")
-    pieces = _ranges(ticks.steps, cuts)
-    steps, repeats = series.steps, _count_not_growing(series.steps) > 2 * len(cuts)
-    back = np.flatnonzero(steps[1:] < steps[:-1] if repeats else steps[1:] <= steps[:-1]) + 1
-    fallen = np.searchsorted(back, np.arange(len(steps)), side="right")
-    beyond = np.searchsorted(np.maximum.accumulate([end for _, end in pieces[:-1]]), steps)
-    return np.minimum(np.maximum(fallen, beyond), len(cuts))
+    return _piece_by_steps(series.steps, ticks.steps, cuts)
+
+
+def _piece_by_steps(steps: Steps, of_ticks: Steps, cuts: list[int]) -> Index:
+    """As `_piece_of_rows`: the next piece begins where the steps go back, or are beyond the piece before."""
+    are_repeated = _count_not_growing(steps) > 2 * len(cuts)
+    goes_back = steps[1:] < steps[:-1] if are_repeated else steps[1:] <= steps[:-1]
+    n_back = np.searchsorted(np.flatnonzero(goes_back) + 1, np.arange(len(steps)), side="right")
+    ends = np.maximum.accumulate([end for _, end in _ranges(of_ticks, cuts)[:-1]])
+    return np.minimum(np.maximum(n_back, np.searchsorted(ends, steps)), len(cuts))
 
 
 def _disorder(name: str, logged: Series, by_time: Series, cuts: int) -> StepBack | None:

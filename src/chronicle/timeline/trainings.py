@@ -78,27 +78,31 @@ def _related(courses: Sequence[Course], relation: str, order_given: bool, severa
     chosen: int | None
     for after in courses:
         if len(alike := latest.logging_metrics_of(after)):
-            chosen, decided = latest.best_training(alike, after)
+            chosen, is_decided = latest.best_training(alike, after)
         else:  # no training logs a metric of it: the latest one whose steps it continues
             before = [k for k, training in enumerate(trainings) if after.first >= training.latest.last]
-            chosen, decided = max(before, default=None), True
+            chosen, is_decided = max(before, default=None), True
         departure = None
         if chosen is not None:
             pair = Pair(trainings[chosen].latest, after, trainings[chosen].root)
-            one_so_far = several and len(trainings) == 1
-            sure = decided and (not one_so_far or joins.how_ended(pair.before.attempt) in joins.ENDED_BADLY)
-            reason = next(pair.reasons_apart(relation, sure), None)
+            is_second = several and len(trainings) == 1
+            is_sure = is_decided and (not is_second or _died(pair.before.attempt))
+            reason = next(pair.reasons_apart(relation, is_sure), None)
             departure = joins.separate_training(pair, reason) if reason else None
         if chosen is None or departure is not None:
             chosen = len(trainings)
             trainings.append(Training([after], {after.index: after}, departure=departure))
         else:
             training = trainings[chosen]
-            if not decided:
+            if not is_decided:
                 training.doubts.append(_UNDECIDED_DOUBT.format(before=training.latest, after=after))
             training.follow(after, chain=order_given)
         latest[chosen] = after
     return trainings
+
+
+def _died(attempt: Attempt) -> bool:
+    return joins.how_ended(attempt) in joins.ENDED_BADLY
 
 
 def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterator[str]:
@@ -106,22 +110,23 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
     backs = [(str(t.departure.evidence["because"]), t.departure.attempts) for t in trainings if t.departure]
     log_of = {course.name: course.attempt.sources for course in courses}
     appended = {log_of[names[0]] for why, names in backs if why == "appended"}  # each gets only one doubt
-    named: dict[str, list[str]] = {}
+    apart: dict[str, list[str]] = {}
     for why, names in backs:
-        is_appended = all(log_of[name] in appended for name in names)
-        named.setdefault("appended" if is_appended and APART_REASONS[why] else why, []).extend(names)
+        is_appended = bool(APART_REASONS[why]) and all(log_of[name] in appended for name in names)
+        apart.setdefault("appended" if is_appended else why, []).extend(names)
     for why, words in APART_REASONS.items():
-        if words and (apart := named.get(why)):
-            both = "both" if len(set(apart)) == 2 else "all"
+        if words and (separate := apart.get(why)):
+            both = "both" if len(set(separate)) == 2 else "all"
+            over = "" if why == "axis" else "cover the same steps and "
             taken = f"They were taken as separate trainings, {both} live."
             other = '`relation = "attempts"` in run.toml makes them attempts of one training.'
-            over = "" if why == "axis" else "cover the same steps and "
-            yield f"{_listed(apart)} {over}{words}. {taken} {other}"
-    if again := [join for training in trainings for join in training.relaunches]:
+            yield f"{_listed(separate)} {over}{words}. {taken} {other}"
+    relaunches = [join for training in trainings for join in training.relaunches]
+    if relaunches:
         what, both = "relaunches, each in place of the one before", "all"
-        if len(again) == 1:
-            what, both = f"a relaunch that replaces {courses[again[0].before].name}", "both"
-        late = _listed([courses[join.after].name for join in again])
+        if len(relaunches) == 1:
+            what, both = f"a relaunch that replaces {courses[relaunches[0].before].name}", "both"
+        late = _listed([courses[join.after].name for join in relaunches])
         seeds = f'`relation = "seeds"` in run.toml keeps {both} live.'
         yield f"The step starts again in {late}. That was taken for {what}. {seeds}"
 

@@ -234,25 +234,28 @@ def _read_keras(path: Path) -> list[Attempt]:
     that comes again is the next epoch of a loop that fits one at a time, until a model is made again.
     Where no such line stands, the bar is another trainer's, which names its epochs in lines of its own."""
     log = Log(path, "keras-console", epoch=None, last=None)  # the last full bar: line, values, total
-    log.axis, own = "epoch", log.state
+    log.axis, state = "epoch", log.state
+
+    def add_epoch() -> None:
+        if state["last"]:
+            line, values, _ = state["last"]
+            log.add(line, state["epoch"] or 0, values)
+
     for line in log.lines(_KERAS_LINE):
-        last = own["last"]
-        begun = _KERAS_EPOCH.search(line.text)
-        if begun or line.text.startswith("Total"):
-            before = own["epoch"] or 0
-            if last:
-                log.add(last[0], before, last[1])
-            own["epoch"] = 0 if begun is None else before + 1 if begun[2] == "1" else int(begun[1])
-            own["last"] = None
+        heading = _KERAS_EPOCH.search(line.text)
+        if heading or line.text.startswith("Total"):
+            add_epoch()
+            next_epoch = (state["epoch"] or 0) + 1
+            number, of = heading.groups() if heading else ("0", "")
+            state["epoch"], state["last"] = next_epoch if of == "1" else int(number), None
         elif (bar := _KERAS_BAR.search(line.text)) and bar["n"] == bar["total"] and not line.unfinished:
-            values = numbers(_KERAS_PAIR.findall(bar["rest"]))
+            values, last = numbers(_KERAS_PAIR.findall(bar["rest"])), state["last"]
             of_epoch = last is None or (last[2] == bar["total"] and last[1].keys() <= values.keys())
             if values and of_epoch and not bar["rest"].startswith("- ETA"):
-                own["last"] = line, values, bar["total"]
-    if own["epoch"] is None and plan_of(Head.of(path)).is_log:
+                state["last"] = line, values, bar["total"]
+    if state["epoch"] is None and plan_of(Head.of(path)).is_log:
         return generic.read(path)
-    if last := own["last"]:
-        log.add(last[0], own["epoch"] or 0, last[1])
+    add_epoch()
     return [log.attempt()]
 
 
