@@ -140,6 +140,13 @@ RESUMED = (
     "Resuming training runs/detect/train/weights/last.pt from epoch 41 to 90 total epochs\n",
     "Restoring states from the checkpoint path at logs/version_0/checkpoints/last.ckpt\n"
     "Restored all states from the checkpoint at logs/version_0/checkpoints/last.ckpt\n",
+    "2025-01-02 10:00:00,500 (trainer:171) INFO: The training was resumed using exp/asr/checkpoint.pth\n",
+    "2025-01-02 10:00:00,500 INFO ==============> Resuming form out/swin/ckpt_epoch_39.pth...............\n",
+    "Resume checkpoint ./output_dir/checkpoint-39.pth\nWith optim & sched!\n",
+    "Continuing from checkpoint: out/last.ckpt.\n",
+    "Continuing training from global step 40\n",
+    "Restarting from ./models/latest.pt\n",
+    "Resume training with (gpu(0),gpu(1)) from epoch 3\n",
 )
 
 
@@ -168,6 +175,8 @@ LOADED = (
     "=> loaded checkpoint 'out/model.pth.tar' (epoch 40)",
     "loading checkpoint model_latest.model train= True",
     "Restored from ./tf_ckpts/ckpt-40",
+    "Successfully loaded the weights of step 40",
+    "Checkpoint: loading from checkpoint exp/conformer/3.pt for GPU",
 )
 
 
@@ -219,6 +228,8 @@ def test_nanogpt_that_is_resumed_has_another_launch(tmp_path: Path) -> None:
         "Resuming training after the evaluation\n",
         "resume: from out-3, resume_from_checkpoint=True\n",
         "Usage: --resume-from STEP\n",
+        "Continuing training from scratch\nResume from checkpoint: None\nResuming training from scratch\n",
+        "Continuing with epoch 4\nWarm restart at epoch 4\nContinue from here?\n",
         "Restoring states from the checkpoint path at best.ckpt\nLoaded model weights from best.ckpt\n",
     ],
 )

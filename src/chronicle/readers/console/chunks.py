@@ -269,7 +269,7 @@ _NUMBER_AFTER_NAME = re.compile(rb"[a-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/
 _BEGINS_LIKE_RECORD = re.compile(
     rb"\W{0,24}\d|[-=#*_+|\s]{6,}$|(?:\xe2[\x94\x95].){6,}$"
     rb"|[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut"
-    rb"|(?:resum|load|restor)(?:ed|ing)\b)"
+    rb"|(?:resum|continu|restart|load|restor)(?:e|ed|ing)\b)"
     rb"|[^\w\n]{0,24}(?:ep(?:ochs?|isodes?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
     rb"|\W{0,8}(?:test|val|eval|dev)[a-z]{0,7}(?: [a-z]{1,11})?(?::|\.\.\.)\s*$"
     rb"|\| [\w/]+ *\| *\|$|\s{0,8}[a-z]+\s+(?:iter|step|epoch)\b[^\n]{1,200}\|"

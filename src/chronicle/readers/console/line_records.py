@@ -50,17 +50,24 @@ _EVALUATION = re.compile(
 )
 OF_TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
 _CHECKPOINT = re.compile(
-    r"[^\w\n]{0,8}(?:(?:[a-z]+ ){0,3}(?:checkpoint|ckpt|snapshot|model|weights|state)(?: \w+){0,2}? )?"
+    r"[^\w\n]{0,8}(?:(?:[a-z]+ ){0,3}(?:checkpoint|ckpt|snapshot|model|weights|state)(?: \w+){0,2}?:? "
+    r"|[a-z]+ly )?"
     r"(?:(?P<saved>saved|saving|written|writing|stored|storing|dumped)"
     r"|(?P<loaded>loaded|loading|restored|restoring|resumed|resuming))\b"
     r"(?=.{0,80}(?:\b|_)(?:checkpoint|ckpt|snapshot|model|weights|state|step|epoch|iter))",
     re.IGNORECASE,
 )
 # `=> Resuming training from step 500`; OpenMMLab's `resumed epoch 12, iter 3600`; Lightning, which for a test
-# restores weights alone. What resumes without a place was only paused, as for an evaluation.
+# restores weights alone. What resumes without a place was only paused, as for an evaluation; other sentences,
+# `The training was resumed using a.pth`, `Continuing from step 9`, name a checkpoint, a path or a count.
 _RESUMED = re.compile(
-    r"[^\w\n]{0,8}(?:resum(?:ed|ing)\b(?: [\w./\\-]+){0,3}? (?:from|at)\b(?! \d\d?:)"
-    r"|resumed (?:epoch|iter|step)\b:? \d|restored all states from )",
+    r"[^\w\n]{0,40}(?:resum(?:ed|ing)\b(?: [\w./\\-]+){0,3}? (?:from|form|at)\b(?! \d\d?:)"
+    r"|resumed (?:epoch|iter|step)\b:? \d|restored all states from "
+    r"|(?:(?:the|training|run|model|was|is|has|been) ){0,4}(?:resum|continu|restart)(?:e|ed|ing)\b"
+    r"(?: [^\s:=]+){0,3}?(?: from| using|(?= checkpoint ))\b"
+    r"(?=.{0,80}(?:\b(?:checkpoint|ckpt|snapshot)\b|[\w.]/\w|\w\.[a-z]{2,5}\b"
+    r"|\b(?:epoch|step|iter\w*) ?\d)))"
+    r"(?!.{0,60}\b(?:scratch|none|false)\b)",
     re.IGNORECASE,
 )
 # `= Training Loss (Fri Jun  7 09:31:50 2019) =`: the date among its words is when the training began.
@@ -164,7 +171,7 @@ _BULLETS = " \t|>*#•▶:-{'\""
 
 def is_resumed(line: str) -> bool:
     """Whether a line says from where a training is resumed."""
-    may_be = "esum" in line or "estored all" in line
+    may_be = any(map(line.__contains__, ("esum", "ontinu", "estart", "estored all")))
     return may_be and _RESUMED.match(line[words_start(line)[1] :].strip()) is not None
 
 
