@@ -73,9 +73,10 @@ class Reading:
 
 
 def read(path: str | Path, *, aliases: Aliases = ()) -> list[Attempt]:
-    """All attempts of the run at ``path``: a log file, or a folder with all that is below it. ``aliases`` are
-    (regular expression of a metric's name, role), which win over the alias table. Raises LogError where there
-    are logs and none could be read (the first problem), NothingToRead where none holds a number."""
+    """Reads all attempts of the run at ``path``: a log file, or a folder with all that is below it.
+    ``aliases`` are pairs (regular expression of a metric's name, role), which win over the alias table. If
+    there are logs and none can be read, the problem of the first is raised (LogError); NothingToRead if none
+    holds a number."""
     reading = read_all(path, aliases=aliases)
     if not reading.attempts:
         nothing = f"{path}: no log with a number in it. {what_to_do(local(path))}"
@@ -85,7 +86,8 @@ def read(path: str | Path, *, aliases: Aliases = ()) -> list[Attempt]:
 
 @contextmanager
 def _collection_paused() -> Iterator[None]:
-    """Reading makes millions of objects and hardly a cycle: a fifth of it went into collecting garbage."""
+    """Pauses the collection of garbage: reading makes millions of objects and hardly a cycle, and a fifth of
+    its time went into looking for them."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -97,9 +99,9 @@ def _collection_paused() -> Iterator[None]:
 
 @_collection_paused()
 def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Reading:
-    """As `read`, but one bad file among others stops nothing: it is in ``problems``. ``path`` may be an
-    address (see `local`). Of a store of several runs, the one called ``only`` is read. Raises NothingToRead
-    where there is no such file or folder."""
+    """Reads like `read`, but a bad file among others stops nothing: its error is in ``problems``. ``path``
+    may also be an address (see `local`). Of a store of several runs, only the one called ``only`` is read, if
+    it is given. Raises NothingToRead if there is no such file or folder."""
     path = local(path)
     folder = path.is_dir() and not is_log(path)
     attempts, problems = list[Attempt](), list(plugins()[1])
@@ -128,10 +130,11 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
 
 
 def local(path: str | Path, confines: Confines | None = None) -> Path:
-    """A path as it is; what lies behind an address (`s3://bucket/run`) as its mirror on this machine, and so
-    the runs of a folder with a repository of Aim and no log, where Aim is installed. ``confines`` say where a
-    server may send the fetch on to (None: to any public host). Raises LogError where only Aim's own package
-    reads it, and ``confines`` trust nothing, and as `chronicle.readers.remote.fetch`."""
+    """The path under which something can be read on this machine: a path as it is, and for an address
+    (`s3://bucket/run`) its mirror. A folder with a repository of Aim and no log is mirrored in the same way,
+    if Aim is installed. ``confines`` say where a server may redirect a fetch to (None: to any public host).
+    Raises LogError if only Aim's own package reads the folder and ``confines`` trust nothing, and what
+    `chronicle.readers.remote.fetch` raises."""
     if isinstance(path, str) and "://" in path:
         from chronicle.readers.remote import fetch  # with all that it takes to fetch, which few need
         from chronicle.workspace.folders import is_address
@@ -147,7 +150,8 @@ def local(path: str | Path, confines: Confines | None = None) -> Path:
 
 
 def _chosen(files: list[Path], only: str) -> Iterator[list[Attempt] | LogError]:
-    """The attempts of one run in stores. A store is read once for all that is asked of it in turn."""
+    """Yields the attempts of the run called ``only`` in each store, or its error. A store is read once, even
+    if its runs are asked for one after the other."""
     for file in files:
         try:
             attempts = _whole_store(file, *version_of(file))
@@ -164,7 +168,8 @@ def _whole_store(file: Path, *_version: int) -> list[Attempt]:
 
 
 def what_to_do(path: Path, files: Iterable[Path] | None = None) -> str:
-    """What to do where nothing is a log: look at the texts in ``files`` (None: sought), or name a log."""
+    """A remedy for a path at which nothing is a log: look at its texts, or name a log. ``files`` are the
+    files at the path (None: they are listed here)."""
     if path.name == _AIM or os.path.isdir(path / _AIM):
         return _LACKS_AIM
     files = [] if path.is_file() else find.files_below(path) if files is None else files
@@ -175,7 +180,7 @@ def what_to_do(path: Path, files: Iterable[Path] | None = None) -> str:
 
 
 def nobody_reads(names: Sequence[str], are_all: bool = True) -> str:
-    """The message about texts that no reader knows; ``are_all``: no others were left unopened."""
+    """The message that no reader knows some texts. ``are_all`` is false if others were left unopened."""
     named, rest = ", ".join(map(clean, names[:_MOST_NAMED])), len(names) - _MOST_NAMED
     named += (f" and {rest} more" if are_all else " and others") if rest > 0 else ""
     which = "it" if len(names) == 1 else "one of them"
@@ -215,8 +220,9 @@ def read_file(path: Path) -> list[Attempt]:
 
 
 def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
-    """As `read_file` of each, in their order; what it raises is given, but for NothingToRead. Files named as
-    those of a reader with `read_many`, which is faster, are handed to it together."""
+    """Reads each file like `read_file`, in order. Errors are yielded in place of attempts, except
+    NothingToRead, which is raised. Files whose names are those of a reader with `read_many`, which is faster,
+    are handed to it together."""
     faster = having("read_many")
 
     def reader_of(path: Path) -> Any:
@@ -236,8 +242,8 @@ def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
 
 
 def _together(reader: Any, files: list[Path]) -> Iterator[Any]:
-    """The attempts or the error of each of many files; None from the first one on with which the reader
-    failed, and for what it leaves to others."""
+    """Yields the attempts or the error of each of many files; None for a file that the reader leaves to
+    others, and for all files from the first one on at which it fails."""
     with suppress(Exception):
         for path, outcome in zip(files, reader.read_many(files) if reader else (), strict=False):
             yield _unreadable(path, outcome) if isinstance(outcome, OSError) else outcome
@@ -260,7 +266,8 @@ def _by(reader: Reader, attempts: list[Attempt]) -> list[Attempt]:
 
 
 def _only(readers: list[Reader], path: Path) -> Reader:
-    """The one reader among those that claim a log. Raises UnknownFormat and AmbiguousFormat."""
+    """The one reader that claims a log. Raises UnknownFormat if there is none, and AmbiguousFormat if there
+    are several."""
     if not readers:
         for reader in all_readers():
             if lacks := hook(reader, "lacks", path):
@@ -277,7 +284,8 @@ def _only(readers: list[Reader], path: Path) -> Reader:
 
 
 def _require_regular(path: Path) -> None:
-    """Raises where opening the file would fail or wait for ever."""
+    """Raises an error for a file that cannot be opened, that is empty, or that would block the reader for
+    ever."""
     try:
         info = path.stat()
     except OSError as err:

@@ -34,8 +34,9 @@ _MOST_NAMED = 3  # series of another counter
 
 @any_numbers
 def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -> list[Attempt]:
-    """The attempts of one run: copies left out, writers joined, in order of the clock where all have one.
-    ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read."""
+    """Puts the attempts of one run in order: copies are left out, files of several writers are joined, and
+    the attempts are sorted by the clock if all have one, else by name. ``side_facts`` are the facts in files
+    beside the logs. Names are paths relative to the folder that was read."""
     attempts, asides = _asides(_side_by_side(_with_parts_named(_courses(attempts))))
     attempts = _with_facts(attempts, [*side_facts, *asides])
     attempts = [_on_one_counter(log) for log in _join_writers(_branches_of_states(_with_episodes(attempts)))]
@@ -47,8 +48,8 @@ def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -
 
 
 def _at_their_epochs(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """The attempts, each resumed one that counts the batches of an epoch in a log of its own, and therefore
-    begins anew, at the steps that its epochs have in those before."""
+    """Moves the steps of resumed attempts that count the batches of an epoch from 0 in a log of their own to
+    where the same epochs are in the attempts before."""
     begun, placed = dict[int, int](), list[Attempt]()  # the first step of each epoch
     for log in attempts:
         own = {} if any(log.sources == other.sources for other in placed[-1:]) else _epochs_begun(log)
@@ -66,8 +67,8 @@ def _at_their_epochs(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _with_parts_named(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """The attempts. Tables side by side with the same unknown columns at the same steps are each of a part of
-    the model, as those of d3rlpy of its gradients: the names of their files are put in front of these."""
+    """Puts the names of their files in front of the metrics of tables that lie side by side and have the same
+    unknown columns at the same steps: each is of a part of the model, as those of d3rlpy of its gradients."""
 
     def shape(log: Attempt) -> tuple[object, ...]:
         roles = {role_of(name) for name in log.series}
@@ -88,7 +89,8 @@ def _with_parts_named(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _epochs_begun(log: Attempt) -> dict[int, int]:
-    """The first step of each epoch of a log that tells its whole epochs in order beside its steps."""
+    """The first step of each epoch, if a log counts steps and also names whole epochs, in order and without a
+    gap; {} for any other log."""
     epochs = next((s for name, s in log.series.items() if role_of(name) is Role.EPOCH and len(s)), None)
     if log.axis != "step" or epochs is None or (epochs.values % 1 != 0).any():
         return {}
@@ -99,7 +101,7 @@ def _epochs_begun(log: Attempt) -> dict[int, int]:
 
 
 def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """The attempts without tables of results beside them, of which the first one's faults tell."""
+    """Leaves out tables of results that lie beside logs; a fault of the first log says so."""
     courses = [log for log in attempts if log.axis != "item"]
     if not courses:
         return list(attempts)
@@ -109,8 +111,8 @@ def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _side_by_side(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """The attempts, of which files of one column each that lie in one folder and have the same rows are one
-    table (`losses.npy`, `rewards.npy`): what each column is, the others tell."""
+    """Joins files of one column each that lie in one folder and have the same rows into one table
+    (`losses.npy` and `rewards.npy`), since the meaning of a column depends on the others."""
 
     def place(log: Attempt) -> tuple[Any, ...]:
         (column,) = log.series.values()
@@ -126,8 +128,9 @@ def _side_by_side(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _on_one_counter(attempt: Attempt) -> Attempt:
-    """The attempt of event files with all series on the counter of the longest, each where it was written.
-    Evaluations, which may count batches of their own, and epochs count only where nothing else does."""
+    """Moves all series of an event file to the steps of the longest series, each point to where it was
+    written. A series of evaluations, which may count batches of their own, or of epochs is only taken for the
+    longest if there is no other."""
     if not _is_of_events(attempt):
         return attempt
     logged = filter(len, attempt.series.values())
@@ -153,7 +156,8 @@ def _is_of_training_step(series: Series) -> bool:
 
 
 def _counts_other(axis: Series, other: Series) -> bool:
-    """Whether two series of one process count different things, one always far behind by the same factor."""
+    """Whether two series of one process count different things: one is far behind the other, always by the
+    same factor."""
     if not np.isfinite(other.times).all():
         return False
     before, after = _steps_around(axis, other)
@@ -174,8 +178,9 @@ def _steps_around(axis: Series, other: Series) -> tuple[Steps, Steps]:
 
 
 def _with_episodes(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Joins what the environments of one training tell of their episodes, at the steps of the log in their
-    folder that began with them. They are then scores: that log is what is judged."""
+    """Joins the files in which the environments of one training log their episodes, and puts the episodes at
+    the steps of the log in the same folder that began with them. Their rewards are then scores, because that
+    log is what is judged."""
 
     def is_monitor(log: Attempt) -> bool:
         return log.series.keys() >= {REWARD, LENGTH} and "started_at" in log.facts
@@ -188,8 +193,8 @@ def _with_episodes(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _launches(monitors: Sequence[Attempt]) -> Collection[list[Attempt]]:
-    """The environments of each training, which run at the same time. One that is launched later with fewer of
-    them leaves the files of the others as they were."""
+    """Groups the files of environments by launch: those of one launch run at the same time. A later launch
+    with fewer environments leaves the files of the others as they were."""
     begins = [float(monitor.facts["started_at"]) for monitor in monitors]
     launch, end, of = 0, -math.inf, dict[int, int]()
     for i in sorted(range(len(monitors)), key=begins.__getitem__):
@@ -199,7 +204,7 @@ def _launches(monitors: Sequence[Attempt]) -> Collection[list[Attempt]]:
 
 
 def _at_steps_of(episodes: Attempt, logs: Iterable[Attempt]) -> Attempt:
-    """The episodes at the steps of the log that began with them, where there is one."""
+    """Puts episodes at the steps of the log that began at about the same time, if there is one."""
     others = [log for log in logs if math.isfinite(started(log))]
     if not others:
         return episodes
@@ -212,8 +217,8 @@ def _at_steps_of(episodes: Attempt, logs: Iterable[Attempt]) -> Attempt:
 
 
 def _episodes(monitors: Sequence[Attempt]) -> Attempt:
-    """The episodes of all environments in the order in which they ended, at the steps of all of them. The
-    clock of one environment starts again with each launch that appends to its file."""
+    """Joins the episodes of all environments in the order in which they ended; steps are counted over all
+    environments. The clock of a file starts again with each launch that appends to it."""
     environments = [monitor.series for monitor in monitors]
     ended = np.concatenate([own[LENGTH].times for own in environments])
     order = np.argsort(ended, kind="stable") if len(environments) > 1 else np.arange(len(ended))
@@ -230,15 +235,15 @@ def _episodes(monitors: Sequence[Attempt]) -> Attempt:
 
 
 def started(attempt: Attempt) -> float:
-    """Unix seconds of the first point that has a time; NaN without one."""
+    """When the first point that has a time was logged [Unix s]; NaN if no point has one."""
     clocks = {id(s.times): s.times for s in attempt.series.values() if len(s)}  # which most series share
     firsts = (float(times[0]) for times in clocks.values())
     return min((time for time in firsts if not math.isnan(time)), default=math.nan)
 
 
 def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]]:
-    """The attempts, and the facts of event files that hold hyperparameters and no curve: `add_hparams` writes
-    one into a folder of its own, with at most one result of each metric."""
+    """Separates event files that hold hyperparameters and no curve, which become facts of the other attempts.
+    `add_hparams` writes one into a folder of its own, with at most one result of each metric."""
     kept, asides = list[Attempt](), list[Attempt]()
     for log in attempts:
         made_for_it = BY_TIME.fullmatch(_around(log).rpartition("/")[2])
@@ -257,7 +262,8 @@ def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]
 
 
 def _with_facts(attempts: Sequence[Attempt], side_facts: Iterable[SideFacts]) -> list[Attempt]:
-    """The attempts with the facts of files around them, the nearest first, behind those of their own."""
+    """Adds the facts of the files around each attempt to its own facts, which come first; nearer files come
+    before others."""
     facts: list[dict[str, Any]] = [{} for _ in attempts]
     begun = [_begun(log) for log in attempts]
     for side in side_facts:
@@ -271,7 +277,7 @@ def _with_facts(attempts: Sequence[Attempt], side_facts: Iterable[SideFacts]) ->
 
 
 def _begun(attempt: Attempt) -> float:
-    """Unix seconds at which the log was made, by its name, else of its first point; NaN without either."""
+    """When a log was made [Unix s], by its name, else by its first point; NaN if neither says so."""
     stamp = _EVENT_FILE.search(attempt.name)
     return float(stamp[1]) if stamp else started(attempt)
 
@@ -282,9 +288,9 @@ def _process(attempt: Attempt) -> str:
 
 
 def _branches_of_states(attempts: Iterable[Attempt]) -> list[Attempt]:
-    """The attempts. Of the states in checkpoint folders and the one beside them, most are the beginning of a
-    later one and are left out. A state with other values is of a branch that the training left, or of another
-    training with the same folder: it is kept, and a later one without the rows that both have."""
+    """Leaves out the states in checkpoint folders that are the beginning of a later one, as most are. A state
+    with other values is of a branch that the training left, or of another training with the same folder: it
+    is kept, and of a later one only the rows that both do not share."""
 
     def reached(attempt: Attempt) -> tuple[float, int]:
         step = attempt.facts.get("global_step")
@@ -302,7 +308,7 @@ def _branches_of_states(attempts: Iterable[Attempt]) -> list[Attempt]:
 
 
 def _equal_rows(own: Series, other: Series | None) -> int:
-    """How many rows at the beginning of a series stand in another one, too."""
+    """How many rows at the beginning of a series also stand in another series."""
     n = min(len(own), len(other)) if other else 0
     if other is None or not n:
         return 0
@@ -316,7 +322,7 @@ def _is_repeated(state: Attempt, other: Attempt) -> bool:
 
 
 def _since_fork(state: Attempt, earlier: Sequence[Attempt]) -> Attempt:
-    """The state without the rows at its beginning that the most similar of the earlier states has, too."""
+    """The state without the rows at its beginning that it shares with the most similar earlier state."""
     series, latest_fork = state.series, -math.inf
     for other in earlier:
         equal = {name: _equal_rows(s, other.series.get(name)) for name, s in state.series.items()}
@@ -329,8 +335,8 @@ def _since_fork(state: Attempt, earlier: Sequence[Attempt]) -> Attempt:
 
 
 class _Written(NamedTuple):
-    """A log; an event file with the folder of its process, its writer ("" for the first), and the prefix of
-    its tags."""
+    """A log, and how it was written: the folder of its process (``home``), the name of its writer ("" for the
+    first), and the prefix of its tags."""
 
     log: Attempt
     home: str = ""
@@ -348,9 +354,9 @@ class _Written(NamedTuple):
 
 
 def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Joins event files in train/, validation/, ... into one attempt a process, tags with the folder in
-    front. Files of the first writer (train/, or the folder around) lead; the others follow the one of their
-    process, else the one that ran when they were begun."""
+    """Joins event files in train/, validation/ and so on into one attempt for each process; the folder is put
+    in front of their tags. Files of the first writer (train/, or the folder around) lead. Each other file
+    follows the one of its process, else the one that was running when it was begun."""
     by_home = grouped(map(_Written.of, filter(_is_of_events, attempts)), attrgetter("home"))
     rest = [log for log in attempts if not _is_of_events(log)]
     return rest + [joined for group in by_home.values() for joined in _joined(group)]
@@ -378,12 +384,12 @@ def _is_of_events(attempt: Attempt) -> bool:
 
 
 def _around(attempt: Attempt) -> str:
-    """The folder that the log of an attempt lies in, relative to that which was read."""
+    """The folder in which the log of an attempt lies, relative to the folder that was read."""
     return attempt.name.rpartition("/")[0]
 
 
 def _merged(*parts: _Written) -> Attempt:
-    """One attempt of all series, called as the first log."""
+    """Joins the series of several logs into one attempt, which has the name of the first."""
     series = dict[str, Series]()
     for part in parts:
         for tag, points in part.log.series.items():

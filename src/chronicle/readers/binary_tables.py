@@ -68,7 +68,7 @@ def identify(head: Head) -> bool:
 
 
 def _damage() -> tuple[type[Exception], ...]:
-    """What is raised where a Parquet file is damaged."""
+    """The exceptions that a damaged Parquet file raises."""
     from pyarrow import ArrowException  # here and below, because the import takes longer than most logs do
 
     return ArrowException, OSError, ValueError
@@ -107,7 +107,8 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, list[Fault]]:
-    """The wanted columns, the number of rows, and a fault for each damaged row group. Raises BadLog."""
+    """Reads the wanted columns, the number of rows, and a fault for each damaged row group. Raises BadLog if
+    nothing can be read."""
     import pyarrow.parquet as pq
 
     columns, faults, first_row = defaultdict[str, list[Column]](list), list[Fault](), 0
@@ -204,7 +205,8 @@ class Form(NamedTuple):
 
 
 def identify_numpy(head: Head) -> bool:
-    """Whether arrays, or the file of one, are named after a metric; also if these are objects, to say so."""
+    """Whether one of several arrays, or the file of a single one, is named after a metric. Arrays of objects
+    count too, so that an error can say why they are not read."""
     try:
         return _is_numpy(head) and bool(_columns_of_arrays(head.path)[0])
     except BadLog:
@@ -218,14 +220,14 @@ def _is_numpy(head: Head) -> bool:
 
 
 def lacks_numpy(path: Path) -> str:
-    """What a file of NumPy lacks to be read; "" for any other."""
+    """What is missing from a file of NumPy so that it can be read; "" for any other file."""
     if not _is_numpy(Head.of(path)):
         return ""
     return _OBJECTS if any(form.dtype.hasobject for form in _forms(path).values()) else _UNNAMED
 
 
 def read_numpy(path: Path) -> list[Attempt]:
-    """The attempts of the arrays. Raises BadLog where losses are objects, or no number is left."""
+    """Reads the attempts in arrays. Raises BadLog if losses are objects, or if no number is left."""
     columns, n_rows, faults, truncated = _columns_of_arrays(path)
     attempts = runs_in_table.attempts_of(path, n_rows, columns, faults=faults, truncated=truncated)
     if columns.keys() >= {*_EVALUATIONS[:2]} and (results := attempts[0].series.get("results")):
@@ -236,8 +238,8 @@ def read_numpy(path: Path) -> list[Attempt]:
 
 @any_numbers
 def _columns_of_arrays(path: Path) -> tuple[dict[str, Column], int, list[Fault], bool]:
-    """The columns that the arrays of a file give, none where it is no log; the number of rows, a fault for
-    each damaged array, and whether the file is cut. Raises BadLog where all losses are objects."""
+    """Reads the columns in the arrays of a file (none if it is no log), the number of rows, a fault for each
+    damaged array, and whether the file is cut. Raises BadLog if all losses are objects."""
     forms = _forms(path)
     losses = [form for name, form in forms.items() if names_a_loss(name)]
     if losses and all(form.dtype.hasobject for form in losses):
@@ -262,8 +264,9 @@ def _columns_of_arrays(path: Path) -> tuple[dict[str, Column], int, list[Fault],
 
 
 def _chosen(path: Path, forms: Mapping[str, Form]) -> dict[str, Form]:
-    """The arrays that are columns of a log, by names and forms alone: the metrics, and what is as long as one
-    or counts steps; {} where none is. Rewards and scores beside rows of many numbers are those of samples."""
+    """The arrays that are columns of a log, judged by names and forms alone: metrics, and arrays that count
+    steps or are as long as a metric; {} if there is none. Rewards and scores beside rows of many numbers are
+    those of samples."""
     tables = {name: form for name, form in forms.items() if form.n_rows >= fewest_cells(forms)}
     if tables.keys() >= {*_EVALUATIONS[:2]}:
         return {n: tables[n] for n in _EVALUATIONS if n in tables}
@@ -283,7 +286,7 @@ def _chosen(path: Path, forms: Mapping[str, Form]) -> dict[str, Form]:
 
 
 def _says_more(name: str) -> bool:
-    """Whether a name is more than a letter, as variables have it, or the word for a part of the data."""
+    """Whether a name is more than a single letter, as variables have it, or a word for a part of the data."""
     return len(name) > 1 and not name_words(name) <= OF_TRAINING | OF_EVALUATION
 
 
@@ -324,9 +327,9 @@ def _tables(path: Path, chosen: Mapping[str, Form]) -> tuple[dict[str, NDArray[A
 
 
 def _arrays(path: Path, wanted: Collection[str] = ()) -> Iterator[tuple[str, bytes, bool | None]]:
-    """The name of each array in a file, its bytes (those of its header if it is not ``wanted``), and whether
-    their checksum is right: None if that is unknown, or the array is cut. One alone has the name of the file,
-    as one of an archive has whose own says nothing."""
+    """Yields the name of each array in a file, its bytes (only those of its header if it is not ``wanted``),
+    and whether their checksum is right (None if that is unknown, or if the array is cut). An array that is
+    alone has the name of its file, and so has one whose own name in an archive says nothing."""
     size = path.stat().st_size
     with path.open("rb") as file:
         if file.read(len(NPY_STARTS)) == NPY_STARTS:
@@ -344,8 +347,8 @@ def _arrays(path: Path, wanted: Collection[str] = ()) -> Iterator[tuple[str, byt
 
 
 def _form_of(stream: BytesIO) -> Form:
-    """What the header of an array says, behind which its numbers begin: the shape of a table of numbers that
-    are arrays of one each, as some rewards are, without the axis of these. Raises what NumPy does."""
+    """Reads the header of an array, behind which its numbers begin. In a table of numbers that are arrays of
+    one number each, as some rewards are, the axis of these is left out. Raises what NumPy raises."""
     read_header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
     with warnings.catch_warnings(action="ignore"):  # that the file was written by Python 2
         shape, by_columns, dtype = read_header(stream)
@@ -354,7 +357,7 @@ def _form_of(stream: BytesIO) -> Form:
 
 
 def _rows(content: bytes, form: Form) -> NDArray[Any]:
-    """The whole rows of a table, as int64 or float64; of one that lies by columns and is cut, none."""
+    """The whole rows of a table, as int64 or float64; none if the table is stored by columns and is cut."""
     n_rows, by_columns = min(len(content) // (form.dtype.itemsize * form.width), form.n_rows), form.by_columns
     n_rows *= not (by_columns and form.width > 1) or n_rows == form.n_rows
     numbers = np.frombuffer(content, form.dtype, n_rows * form.width)
@@ -372,7 +375,7 @@ _NO_PLAIN += ". Remedy: load it where it was made, and write its history by json
 
 
 def identify_pickle(head: Head) -> bool:
-    """Whether a small pickle of plain values holds a training. Raises nothing but OSError."""
+    """Whether a small pickle of plain values holds a training. Raises OSError, and no other error."""
     with suppress(BadLog):
         small = head.size <= _MOST_PICKLE_BYTES
         return small and json_documents.holds_training(_unpickled(head.path), head.path)
@@ -380,17 +383,19 @@ def identify_pickle(head: Head) -> bool:
 
 
 def lacks_pickle(path: Path) -> str:
-    """What a pickle lacks to be read; "" for any other file."""
+    """What is missing from a pickle so that it can be read; "" for any other file."""
     return _NO_PLAIN if b"\x80\2" <= Head.of(path).start[:2] <= b"\x80\5" else ""
 
 
 def runs_of_pickle(path: Path) -> list[str]:
-    """As the `runs` of a JSON document of the same values. Raises BadLog as `read_pickle`."""
+    """The names of the runs in a pickle, found as in a JSON document with the same values. Raises BadLog if
+    `read_pickle` does."""
     return json_documents.runs_in(path, _unpickled(path))
 
 
 def read_pickle(path: Path) -> list[Attempt]:
-    """As a JSON document of the same values. Raises BadLog where it is cut, damaged or no plain one."""
+    """Reads a pickle like a JSON document with the same values. Raises BadLog if it is cut or damaged, or if
+    it holds more than plain values."""
     return json_documents.attempts_in(path, _unpickled(path))
 
 
@@ -405,8 +410,9 @@ def _unpickled(path: Path) -> Any:
 
 
 def _unpickler(stream: BytesIO) -> Any:
-    """What reads a pickle. The implementation in Python keeps what is numbered in a dictionary: the compiled
-    one reserves memory for any number that a file may name, as both do for arrays of bytes."""
+    """An unpickler that executes no code of the file. It is the implementation in Python, which keeps
+    numbered values in a dictionary: the compiled one reserves memory for any number that a file may name, as
+    both do for arrays of bytes."""
     known = _stand_ins()
 
     def find_class(_: Any, module: str, name: str) -> Any:
@@ -421,7 +427,8 @@ def _unpickler(stream: BytesIO) -> Any:
 
 
 def _stand_ins() -> dict[tuple[str, str], Any]:
-    """All that a pickle may name, as classes and functions of our own: new ones, for it may change them."""
+    """Classes and functions of our own for everything that a pickle may name. They are made anew for each
+    file, because it may change them."""
 
     class Numbers:
         """An array of numbers or objects, or the type of what is in it, as their states tell."""
@@ -456,7 +463,8 @@ def _stand_ins() -> dict[tuple[str, str], Any]:
 
 
 def _plain(value: Any, left: list[int]) -> Any:
-    """A value as JSON has it. Raises ValueError after ``left`` values: more are made of shared ones."""
+    """Converts a value into the types of JSON. Raises ValueError after ``left`` values, since shared values
+    may be repeated without end."""
     left[0] -= 1
     if left[0] < 0:
         raise ValueError("values are shared too often")

@@ -29,7 +29,8 @@ _READS: dict[str, Any] = {"read": [], "read_folder": []}
 
 
 class Reader(Protocol):
-    """What a reader is: any object with these four names. Of chronicle's own a row has the first two."""
+    """What a reader is: any object with these four names. A row of `READERS` has the first two of its
+    module."""
 
     NAME: str
     SUFFIXES: tuple[str, ...]
@@ -38,7 +39,7 @@ class Reader(Protocol):
         """Whether the content of the file (a few KB of it) is of this format. Raises nothing but OSError."""
 
     def read(self, path: Path) -> list[Attempt]:
-        """Its attempts, whole; roles are given later. Raises a LogError where nothing can be used."""
+        """Reads all attempts; roles are given later. Raises a LogError if nothing can be used."""
 
 
 _JSON = b"{["
@@ -107,7 +108,8 @@ def _own_having(name: str) -> list[Any]:
 
 
 def hook(reader: Reader, name: str, path: Path) -> Any:
-    """What an optional function of a reader says; without it, nothing. Raises Defect where it fails."""
+    """Calls an optional function of a reader; returns an empty value if the reader has no such function.
+    Raises Defect if it fails."""
     function = getattr(reader, name, None)
     with contained(str(path)):
         return function(path) if function else (_LOOKS | _READS)[name]
@@ -127,8 +129,8 @@ def plugins() -> tuple[tuple[Reader, ...], tuple[LogError, ...]]:
 
 
 def _entry_points() -> Sequence[Any]:
-    """What installed packages offer as readers. Their lists are searched for the group's name first, since
-    importing importlib.metadata takes as long as reading a usual log."""
+    """The readers that installed packages offer. Their lists are searched for the name of the group first,
+    since importing importlib.metadata takes as long as reading a usual log."""
     lists = (file for folder in sys.path for file in Path(folder).glob("*-[iI][nN][fF][oO]/entry_points.txt"))
     if not any(GROUP.encode() in file.read_bytes() for file in lists):
         return ()
@@ -138,7 +140,8 @@ def _entry_points() -> Sequence[Any]:
 
 
 def by_rank(head: Head) -> list[list[Reader]]:
-    """The readers of which a file may be, in order: those of one FALLBACK together. Raises OSError."""
+    """The groups of readers that may know a file, in the order in which they are asked; readers with one
+    FALLBACK are one group. Raises OSError."""
     if is_notebook(head):  # whose cells quote logs
         return [[_NOTEBOOK, *plugins()[0]]]
     own, others = _of_kind(head.kind, format_of(head) if head.is_text else ""), plugins()[0]
@@ -147,7 +150,7 @@ def by_rank(head: Head) -> list[list[Reader]]:
 
 @lru_cache(maxsize=1024)
 def _of_kind(kind: Kind, format_name: str) -> list[list[Reader]]:
-    """The readers of chronicle of which a file of this kind may be, by rank. A text is of one format at most,
+    """The readers of chronicle that may know a file of this kind, by rank. A text is of one format at most,
     whose name is given."""
 
     def may_be(reader: Any) -> bool:
@@ -162,7 +165,8 @@ def _ranked(readers: Iterable[Reader]) -> list[list[Reader]]:
 
 
 def guarded(reader: Reader) -> Reader:
-    """A reader of another package, whose failures are problems of the file. Raises AttributeError."""
+    """Wraps a reader of another package, so that its failures become problems of the file. Raises
+    AttributeError if a name is missing."""
     made = SimpleNamespace(NAME=str(reader.NAME), SUFFIXES=tuple(reader.SUFFIXES))
     made.FALLBACK = getattr(reader, "FALLBACK", 0)
     for name, otherwise in (_LOOKS | _READS).items():
@@ -174,7 +178,8 @@ def guarded(reader: Reader) -> Reader:
 
 
 def _safe(call: Callable[[Path], Any], otherwise: Any, reads_as: str = "") -> Callable[[Path], Any]:
-    """A hook that gives ``otherwise`` where it fails, or BadLog where it reads as the reader of that name."""
+    """Wraps a function of a reader: if it fails, the result is ``otherwise``, or BadLog is raised if
+    ``reads_as`` names the reader."""
 
     def called(path: Path) -> Any:
         try:

@@ -79,7 +79,7 @@ def numbers(
 
 
 def as_float(value: float | int) -> float:
-    """The number; a whole number too large for a float is infinite."""
+    """The value as a float; a whole number that is too large for one is infinite."""
     try:
         return float(value)
     except OverflowError:
@@ -87,7 +87,7 @@ def as_float(value: float | int) -> float:
 
 
 def text_of(text: str) -> float | str:
-    """A text, or the number that it spells."""
+    """The number that a text spells, or the text itself."""
     parsed = number(text)
     return clean(text) if parsed is None else parsed
 
@@ -98,8 +98,8 @@ def is_blank(cell: str) -> bool:
 
 
 class Builder:
-    """One column under construction. ``whole`` keeps whole numbers of 64 bits exact, as steps need it;
-    ``irregular``: cells held what is neither a number, as Python spells it, nor a blank."""
+    """A column that is being read. ``whole`` keeps whole numbers of 64 bits exact, as steps need it.
+    ``irregular`` says whether cells held anything but blanks and numbers as Python spells them."""
 
     def __init__(self, whole: bool) -> None:
         self.whole, self.irregular, self.n_numbers = whole, False, 0
@@ -128,7 +128,8 @@ class Builder:
         return cell.strip() if value is None else value
 
     def extend(self, rows: Steps | range, values: Sequence[Any], types: Set[type]) -> None:
-        """Cells as JSON holds them, numbers in one go, others one by one. A range stands for all its rows."""
+        """Adds cells as JSON holds them: numbers at once, all others one by one. A range stands for all rows
+        in it."""
         if types <= {float, int, bool} and len(values) > 1:
             dtype = np.int64 if self.whole and float not in types else np.float64
             try:
@@ -142,13 +143,14 @@ class Builder:
 
     @property
     def counts(self) -> bool:
-        """Whether all numbers so far are whole ones of 64 bits, and are kept as such."""
+        """Whether all numbers so far are whole ones of 64 bits, which are kept as such."""
         self._flush()
         return self.whole and all(values.dtype == np.int64 for _, values in self._parts)
 
     def take(self, row: int, array: pa.Array) -> None:
-        """The numbers of the rows from ``row`` on, which are below all others; a null is a blank cell. They
-        are taken as they lie in memory: pyarrow's own way imports pandas, which takes longer."""
+        """Adds the numbers of the rows from ``row`` on, which are below all others; a null is a blank cell.
+        The numbers are taken as they lie in memory, because pyarrow's own way imports pandas, which takes
+        longer."""
         is_valid, cells = array.buffers()
         values = np.frombuffer(cells, array.type.to_pandas_dtype(), len(array))
         rows: Steps | range = range(row, row + len(array))
@@ -186,7 +188,7 @@ class Builder:
             self._rows, self._values = [], []
 
     def _joined(self) -> tuple[Steps | range, NDArray[Any]]:
-        """All numbers so far with their rows, in order; the parts are given up, for the sake of memory."""
+        """Joins all numbers so far, with their rows, in order; their parts are given up to save memory."""
         self._flush()
         parts, self._parts = self._parts, []
         if not parts:
@@ -205,8 +207,8 @@ class Builder:
         return rows, values
 
     def finished(self, every: Steps) -> Column:
-        """The column, which can be asked for once: numbers, or text where most cells are text. ``every``
-        holds the numbers of all rows."""
+        """The column: numbers, or text if most cells are text. ``every`` holds the numbers of all rows. It
+        can be asked for only once."""
         if len(self.texts) > self.n_numbers:
             rows_of_texts, texts = zip(*sorted(self.texts.items()), strict=True)
             return Column(np.array(texts, dtype=object), np.array(rows_of_texts, np.int64))
@@ -223,7 +225,7 @@ class Builder:
 
 
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
-    """Columns from flat rows, in the order of their first cells; text among numbers is left out."""
+    """Makes columns of flat rows, in the order of their first cells; texts among numbers are left out."""
     builders: dict[str, Builder] = defaultdict(lambda: Builder(whole=True))
     n_rows = 0
     for n_rows, row in enumerate(rows, 1):
@@ -245,9 +247,10 @@ def attempt_of(
     truncated: bool = False,
     counted: bool = True,
 ) -> Attempt:
-    """An attempt from the columns of a table, metrics in their order (roles are given later), at the steps
-    that `chronicle.readers.step_axis` tells, or where these are not ``counted`` at the rows. Columns of ISO
-    8601 times give the clock, those of one text a fact. Raises BadLog where no column holds a number."""
+    """Makes an attempt of the columns of a table. Metrics keep their order and get their roles later; their
+    steps are those that `chronicle.readers.step_axis` finds, or the numbers of the rows if these are not
+    ``counted``. Columns of ISO 8601 times become the clock, and columns of one text a fact. Raises BadLog if
+    no column holds a number."""
     numbers = {name: c for name, c in columns.items() if not c.is_text and len(c.rows)}
     texts = {name: c for name, c in columns.items() if c.is_text}
     axis = step_axis.axis_of(numbers) if counted else step_axis.Axis("", "row")
@@ -268,7 +271,8 @@ def attempt_of(
 def _steps_over_epochs(
     path: Path, axis: step_axis.Axis, n_rows: int, columns: Mapping[str, Column]
 ) -> tuple[Steps, dict[str, Any], tuple[Fault, ...]]:
-    """The steps of all rows, which go on where they begin again in each epoch, facts of them, and faults."""
+    """The steps of all rows, which continue if they begin again in each epoch, with facts about them and
+    faults."""
     steps, faults = step_axis.steps_of(path, axis.column, n_rows)
     epochs, facts = step_axis.epochs_by_row(axis, steps, columns), dict[str, Any]()
     if axis.counter:
@@ -293,8 +297,8 @@ def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:
 
 
 def _without_repeats(series: Series) -> Series:
-    """A series without what other loggers repeated, if nearly every value stands twice at its step, or as
-    often as the step does: each process of a training may write the same line."""
+    """A series without the values that other processes logged again: nearly every value stands twice at its
+    step, or as often as the step does."""
     at_once = series.steps[1:] == series.steps[:-1]
     again = at_once & (series.values[1:] == series.values[:-1])
     twice, in_all = 2 * np.count_nonzero(again), REPEATED_SHARE * np.count_nonzero(at_once)
@@ -303,7 +307,8 @@ def _without_repeats(series: Series) -> Series:
 
 
 def _times(columns: Mapping[str, Column], n_rows: int) -> tuple[str, Floats]:
-    """Name of the wall-clock column ("" without one) and Unix seconds of all rows, NaN where unknown."""
+    """The name of the column with the wall clock ("" if there is none), and the time of each row [Unix s]
+    (NaN: not known)."""
     times = np.full(n_rows, np.nan)
     by_key = {column_key(name): name for name in reversed(list(columns))}
     for name in [by_key[key] for key in TIME_NAMES if key in by_key]:
@@ -316,7 +321,7 @@ def _times(columns: Mapping[str, Column], n_rows: int) -> tuple[str, Floats]:
 
 
 def unix(values: NDArray[Any]) -> Floats | None:
-    """Seconds since 1970 from a clock in s, ms, µs or ns; None where the numbers are no dates (1973-5138)."""
+    """Converts a clock in s, ms, µs or ns to Unix seconds; None if the numbers are no dates (1973-5138)."""
     middle = median(values)
     for low, high, per_second in _UNIX_UNITS:
         if low <= middle < high:
@@ -325,14 +330,15 @@ def unix(values: NDArray[Any]) -> Floats | None:
 
 
 def iso_seconds(cells: Sequence[str] | NDArray[Any]) -> Floats | None:
-    """Unix seconds from ISO 8601 texts, UTC where they name no zone; None where most are something else."""
+    """Converts ISO 8601 texts to Unix seconds, in UTC if they name no zone; None if most are something
+    else."""
     times = np.array([moment(cell, np.nan) for cell in cells], np.float64)
     return times if 2 * np.count_nonzero(~np.isnan(times)) > len(cells) else None
 
 
 def written_rows(table: NDArray[Any]) -> NDArray[Any]:
-    """The rows of an array up to the last one that was written to: if it was allocated for more than came, it
-    ends in zeros, of which there are none before, and the last number before them is not near zero."""
+    """The rows of an array up to the last one that was written. An array that was allocated for more rows
+    ends in zeros, has none before, and the last number before them is not near zero."""
     written = np.flatnonzero(table.any(axis=1))
     n = 1 + int(written[-1]) if len(written) else 0
     if min(n, len(table) - n) < _FEWEST_UNWRITTEN or len(written) < n:
