@@ -81,7 +81,7 @@ def below_config(name: str) -> str:
 
 
 def from_yaml(text: str) -> Any:
-    """The mapping or list in a YAML document; {} if it contains neither. No document is refused: a tag
+    """Reads the mapping or list in a YAML document; {} if it contains neither. No document is refused: a tag
     (`!!python/object:...`) is dropped, an alias stays as written, and all before a syntax error is kept."""
     import yaml  # here, because the import takes longer than reading most logs
 
@@ -109,7 +109,7 @@ def _end_last(begun: list[tuple[bool, list[Any]]]) -> None:
 
 
 def scalar(text: str) -> Any:
-    """The value of a text on one line: a number, bool, None, list or mapping, else the text."""
+    """Reads a value on one line: a number, bool, None, list or mapping, else the text itself."""
     if text[:1] in ("[", "{"):
         return from_yaml(text)
     text = _COMMENT.sub("", text).strip()
@@ -206,7 +206,8 @@ def _folders(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _read(file: Path, holds: Callable[[Any], Facts] | None) -> Facts:
-    """The facts in a file; {} if it is damaged, too large or unreadable, as facts are no reason to fail."""
+    """Reads the facts in a file; {} if it is damaged, too large or unreadable, since facts are no reason to
+    fail."""
     parsed = _PARSERS.get(file.suffix.lower(), str)
     with suppress(OSError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         if holds and file.stat().st_size <= MAX_BYTES:

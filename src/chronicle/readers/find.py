@@ -73,8 +73,8 @@ Wanted = Callable[[Path], bool]
 
 
 def claims(path: Path) -> list[Reader]:
-    """The readers that recognise the file: a FALLBACK is asked only where no other does. They are asked once
-    for a file that stays as it is. Raises Defect where one of them failed, and OSError."""
+    """The readers that recognise a file; those with a FALLBACK are only asked if no other does. They are
+    asked again only if the file has changed. Raises Defect if one of them fails, and OSError."""
     return list(_claims(path, *version_of(path)))
 
 
@@ -93,7 +93,8 @@ def _claiming(begin: Head) -> tuple[Reader, ...]:
 
 @contextmanager
 def _beginning(path: Path, *version: int) -> Iterator[Head]:
-    """The one look at a file, or at what it unpacks to, that all readers share. Raises as `unpacked`."""
+    """The beginning of a file, or of what it unpacks to, which is read once for all readers. Raises what
+    `unpacked` raises."""
     begin = Head.of(path, *version)
     if not begins_archive(begin.start):
         yield begin
@@ -108,8 +109,8 @@ def log_like(path: Path) -> bool:
 
 
 def is_log(path: Path) -> bool:
-    """Whether something in a folder is to be read: its name says that it is a log, or a reader knows it. An
-    event file or a run file of W&B of no bytes (a job that died at once) is none, nor is a table of data that
+    """Whether something in a folder is to be read: its name says that it is a log, or a reader knows it.
+    Empty event files and run files of W&B (of a job that died at once) are not, nor are tables of data that
     no reader knows."""
     try:
         info = os.stat(path)
@@ -139,7 +140,8 @@ def _may_be_settings(path: Path) -> bool:
 
 
 def is_text(path: Path) -> bool:
-    """Whether a file is a text with a number in it, as a log would be, and no program by its name."""
+    """Whether a file may be the text of a log: it contains a number, and its name is not that of a
+    program."""
     try:
         if not path.is_file() or is_side_file(path):
             return False
@@ -151,12 +153,13 @@ def is_text(path: Path) -> bool:
 
 
 def files_below(path: Path) -> Iterator[Path]:
-    """The files below a folder in order, logs or not; itself for a file or what cannot be listed."""
+    """All files below a folder, in order; the path itself for a file, or if it cannot be listed."""
     return iter([path]) if path.is_file() else scan(path, os.path.isfile).all_logs()
 
 
 def unknown_logs(path: Path) -> list[Path]:
-    """The texts below a folder that are logs by their names, and that no reader knows. Follows no links."""
+    """The texts below a folder that are logs by their names but that no reader knows. Links are not
+    followed."""
     named: list[Path] = []
     for folder, below, names in os.walk(path):
         below[:] = sorted((n for n in below if n[0] != "." and n not in _PASSED_OVER), key=natural)
@@ -166,7 +169,7 @@ def unknown_logs(path: Path) -> list[Path]:
 
 
 def folder_claims(path: Path) -> list[Reader]:
-    """The readers to which the folder as a whole is one log. Raises OSError."""
+    """The readers for which the whole folder is one log. Raises OSError."""
     names = os.listdir(path)
     asked = [reader for reader in all_readers() if getattr(reader, "may_hold", lambda _: True)(names)]
     claiming = [reader for reader in asked if hook(reader, "identify_folder", path)]
@@ -174,14 +177,15 @@ def folder_claims(path: Path) -> list[Reader]:
 
 
 def foreign_logs(reader: Reader, folder: Path) -> Iterator[Path]:
-    """The logs in a folder that is one log to a reader which it does not read with it. Raises OSError."""
+    """The logs in a folder that its reader does not read, although it takes the folder for one log. Raises
+    OSError."""
     for entry in hook(reader, "foreign", folder):
         if entry.name not in NOT_LOGS and not entry.name.startswith("."):
             yield from scan(entry, is_log).all_logs() if entry.is_dir() else filter(is_log, [entry])
 
 
 def holds_log(path: Path) -> bool:
-    """Whether something in a folder is a log, or holds one, and is not passed over."""
+    """Whether something in a folder is a log, or contains one, and is not passed over."""
     if path.name in _PASSED_OVER or path.name.startswith("."):
         return False
     return is_log(path) or (path.is_dir() and any(scan(path, is_log).all_logs()))
@@ -210,7 +214,8 @@ def _stores(path: Path) -> list[Reader]:
 
 
 def run_key(path: Path) -> str:
-    """What logs side by side have in common that are attempts of one run; "" for a log that tells nothing."""
+    """What the names of logs in one folder have in common if they are attempts of one run; "" if a name says
+    nothing."""
     named = any(map(_OF_CLIENTS.search, (path.name, path.parent.name)))
     readers = (reader for reader in having("run_key") if named or not isinstance(reader, OnDemand))
     try:
@@ -250,7 +255,8 @@ class Folder:
 
 @dataclass
 class _Scanned:
-    """The folders that a scan passes over or has entered, and how many files it did not want."""
+    """The state of a scan: the folders that it passes over or has entered, and how many files were not
+    wanted."""
 
     folders: set[tuple[int, int]]
     n_others: int = 0
@@ -258,20 +264,20 @@ class _Scanned:
 
     @classmethod
     def around(cls, path: Path) -> _Scanned:
-        """Nothing is entered yet; what lies around a folder is not, whatever links in it lead there."""
+        """Begins a scan of a folder. No link in it is followed to the folders around it."""
         seen = cls(set())
         for above in path.resolve().parents:
             seen.enters(above)
         return seen
 
     def enters(self, path: Path) -> bool:
-        """Takes note of a folder; whether it is entered for the first time. Raises OSError."""
+        """Notes a folder; returns whether it is entered for the first time. Raises OSError."""
         info, n_before = path.stat(), len(self.folders)
         self.folders.add((info.st_dev, info.st_ino))
         return len(self.folders) > n_before
 
     def count(self, path: Path, *, wanted: bool) -> bool:
-        """Takes note of a file; whether it is wanted. Raises UsageError where too many are not."""
+        """Notes a file; returns whether it is wanted. Raises UsageError if too many files are not."""
         self.n_others += not wanted
         if self.n_others > self.most_others:
             remedy = f"name the folder of the runs, or set {LOOK_LIMIT} to as many as may be passed over"
@@ -280,8 +286,8 @@ class _Scanned:
 
 
 def scan(path: Path, wanted: Wanted, seen: _Scanned | None = None) -> Folder:
-    """The tree of logs below ``path``; a folder that cannot be listed counts as a log, to be reported. Raises
-    UsageError if it is the root of a file system, or very many files in it are no logs."""
+    """Makes the tree of logs below ``path``. A folder that cannot be listed counts as a log, so that it is
+    reported. Raises UsageError for the root of a file system, or if very many files are no logs."""
     folder = Folder(path)
     if seen is None and path.resolve() == path.resolve().parent:
         raise UsageError(f"{path} is the root of a file system. Remedy: name the folder of the runs")
@@ -307,7 +313,8 @@ def scan(path: Path, wanted: Wanted, seen: _Scanned | None = None) -> Folder:
 
 
 def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
-    """The runs of a folder: itself with its parts, and those in it that are no parts: folders and stores."""
+    """The runs in a folder: the folder itself with its parts, and the folders and stores in it that are no
+    parts."""
     run_id = prefix or folder.path.name or "run"
     stores = [run for log in folder.logs for run in runs_of_store(log, prefix)]
     stored = {path for run in stores for path in run.paths}
@@ -375,9 +382,9 @@ def home_of_scalars(folder: str, tag: str) -> tuple[str, str] | None:
 
 
 def _families(logs: list[Path]) -> dict[str, list[Path]]:
-    """The logs of one folder by run: by their key, else by the name that they share without their parts.
-    Where names tell runs apart, a log whose name only says what it is (`slurm.out`) is a run of that name;
-    several that are parts of one training (`train.csv` and `val.csv`) are the run of the folder ("")."""
+    """The logs of one folder by run: by their key, else by the part of their names that they share. If names
+    tell runs apart, a log whose name only says what it is (`slurm.out`) is a run of that name. Several logs
+    that are parts of one training (`train.csv` and `val.csv`) belong to the run of the folder ("")."""
     if sum(_first_word(log) in COMPONENTS and names_a_loss(log.stem) for log in logs) > 1:
         return {"": logs}  # named after what they hold
     by_name = grouped(logs, lambda log: run_key(log) or _shared_name(log).lower())
@@ -395,7 +402,7 @@ def _families(logs: list[Path]) -> dict[str, list[Path]]:
 
 
 def _is_part_of_training(log: Path) -> bool:
-    """Whether a log holds a phase or a part of a training, by a name that does not say of which one."""
+    """Whether a log holds a phase or a part of a training, and its name does not say of which training."""
     word = _first_word(log)
     return "tfevents" in log.name or word in WRITERS or (word in COMPONENTS and names_a_loss(log.stem))
 
@@ -419,7 +426,8 @@ def _first_word(log: Path) -> str:
 
 
 def _without_last_word(name: str) -> str:
-    """The name without a last word that is a letter, a number, an attempt, or says what a log holds."""
+    """The name without its last word, if that is a letter, a number or an attempt, or says what a log
+    holds."""
     last = _LAST_WORD.search(name)
     if last is None:
         return name

@@ -127,10 +127,10 @@ def _is_grid(values: NDArray[Any]) -> bool:
 
 
 def _names_items(name: str, column: Column, n_rows: int) -> bool:
-    """Whether a column alone says of which configuration or item each row is. It consists of texts that
-    differ, other than flags and names of steps (`model_epoch10.pt`), or of settings that no training changes.
+    """Whether a column alone says of which configuration or item each row is: by texts that differ, or by
+    settings that no training changes. A text must not be a flag or the name of a step (`model_epoch10.pt`).
     Settings come again after others, as in a grid; what changes once or twice is a phase of a training. A
-    column ``name`` counts if nearly all of its texts differ."""
+    column ``name`` only counts if nearly all of its texts differ."""
     cells = column.values.tolist()
     distinct, changes = set(cells), sum(a != b for a, b in pairwise(cells))
     is_place = column_key(name) in PLACES and not (name == "name" and 10 * len(distinct) > 9 * n_rows)

@@ -72,7 +72,7 @@ class Table:
 
 
 def identify(head: Head) -> bool:
-    """A JSON document, of no other format, with rows or columns of a training in it."""
+    """Whether a file is a JSON document of no other format that contains rows or columns of a training."""
     start = "\n".join(head.lines).lstrip()
     inner = start[1:].lstrip()[:1]  # a line of a log may begin with "["
     rows = start.startswith("[") and (inner in ("{", "[") or bool(_name_of_list(head.path)))
@@ -87,7 +87,7 @@ def identify(head: Head) -> bool:
 
 
 def holds_training(document: Any, path: Path) -> bool:
-    """Whether rows or columns of a training are in a document."""
+    """Whether a document contains rows or columns of a training."""
     return next(_tables(document), None) is not None or bool(_named_by_file(document, path))
 
 
@@ -339,7 +339,8 @@ def _numbered(value: Any) -> dict[int, Any]:
 
 
 def rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any]) -> list[Row]:
-    """The rows of an object of columns (whose steps may stand ``above`` it) or of rows by step; else []."""
+    """The rows of an object of columns, or of an object of rows by step; [] for any other object. The steps
+    of columns may be in ``above``, the object around them."""
     if rows := _rows_by_step(value):
         return rows if all(any(map(_moves, row)) for row in rows) else []
     numbered = {key: _numbered(cells) for key, cells in value.items()}

@@ -45,8 +45,9 @@ MOVING = {*LOSSES, *MEASURES, Role.PART_LOSS}
 
 
 def identify(head: Head) -> bool:
-    """A whole JSON object on the first line that is no empty one, and another line below it. One line, or a
-    very long first one, is enough only with a suffix of JSON lines: it may as well be any document."""
+    """Whether the first line that is not empty is a whole JSON object, with another line below it. A single
+    line, or a very long first one, is only enough with a suffix of JSON lines, since any document may look
+    like that."""
     first, second = _begin(head) if "".join(head.lines).lstrip()[:1] in ("{", "[") else ("", "")
     by_suffix = head.path.suffix.lower() in (".jsonl", ".ndjson")
     if not (second or by_suffix):
@@ -62,7 +63,7 @@ def identify(head: Head) -> bool:
 
 @lru_cache(maxsize=1)
 def _begin(head: Head) -> tuple[str, str]:
-    """The first two lines that are neither blank nor an empty object; "" where there are none."""
+    """The first two lines that are neither blank nor an empty object; "" for each that is missing."""
     with head.opened() as file:
         lines = map(str.strip, islice(iter(lambda: file.readline(LONGEST_FIRST), ""), MOST_EMPTY))
         filled = (line for line in lines if line and not _EMPTY.fullmatch(line))
@@ -70,14 +71,16 @@ def _begin(head: Head) -> tuple[str, str]:
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt a run, a row for each line with a step. Lines before the first are facts. Of those without a
-    step one with a metric belongs to the step before, any other is an event; where none has a step, those
-    with a known metric are rows, or all. Raises BadLog where no line holds a number."""
+    """Reads an attempt for each run, with a row for each line that has a step. Lines before the first row are
+    facts. A later line without a step belongs to the step before if it has a metric, and is an event
+    otherwise. If no line has a step, those with a known metric are the rows, or else all. Raises BadLog if no
+    line contains a number."""
     return JsonLog(path).attempts()
 
 
 def runs(path: Path) -> list[str]:
-    """The runs that a key of the lines names, as the fact "run"; none if no first line has the key."""
+    """The runs that a key of the lines names (the fact "run"); none if none of the first lines has the
+    key."""
     head = Head.of(path)
     named = any(f'"{name}":' in line for line in head.lines for name in RUN_NAMES)
     if not named and not _may_change_settings(head):
@@ -91,7 +94,7 @@ def _may_change_settings(head: Head) -> bool:
 
 
 class JsonLog:
-    """A file of JSON lines, read: its columns, and the lines that are no rows."""
+    """A file of JSON lines that is being read: its columns, and the lines that are no rows."""
 
     FRESH = ("path", "truncated")
 
@@ -115,11 +118,11 @@ class JsonLog:
 
     @property
     def can_be_left(self) -> bool:
-        """Whether it may be read on from here: not while many lines wait for the first that counts."""
+        """Whether reading may go on from here later: not while many lines wait for the first that counts."""
         return len(self._early) <= MAX_EVENTS
 
     def attempts(self) -> list[Attempt]:
-        """What was read, an attempt a run. Raises BadLog where no line holds a number."""
+        """The attempts that were read, one for each run. Raises BadLog if no line contains a number."""
         columns = self.columns()
         if not self.n_rows:
             self._early, rows, self._events = without_steps(self._early)
@@ -151,7 +154,8 @@ class JsonLog:
             self._faults.add(problem, line=line_number)
 
     def _read(self, records: Sequence[Any], numbers: Sequence[int], cut_line: int) -> None:
-        """Reads the records of a block: those of one shape together by columns, all others one by one."""
+        """Reads the records of a block: records with the same keys together, column by column, all others one
+        by one."""
         shapes = _shapes(records, is_counted if self.n_rows else _places)
         passed_over = list[int]()
         have_one_shape = any(len(lines) == len(records) for lines, _ in shapes)
@@ -204,7 +208,8 @@ _LINE_END, _BRACE = b"\n{"
 
 
 def _objects(block: bytes) -> Sequence[Any]:
-    """The objects of a block of nothing else, parsed as one list in two thirds of the time; else none."""
+    """The objects of a block that consists of objects alone, parsed as one list, which is faster; else
+    none."""
     if not block.startswith(b"{") or not block.endswith(b"}\n") or b"\r" in block:
         return ()
     characters = np.frombuffer(block, np.uint8)  # to count two of them in bytes takes three times as long
@@ -217,7 +222,7 @@ def _objects(block: bytes) -> Sequence[Any]:
 
 
 def _record(line: bytes) -> Any:
-    """The value of a line: {} of a blank one, _NO_JSON of what is none."""
+    """The value on a line: {} if it is blank, _NO_JSON if it is not valid."""
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -228,7 +233,8 @@ def _record(line: bytes) -> Any:
 
 
 def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shape]:
-    """The objects among the records by shape, if all of a shape are surely rows, by a key that ``counts``."""
+    """Groups the objects among the records by their keys, if all objects of a group are certainly rows, by a
+    key that ``counts``."""
     keys = [tuple(record) if type(record) is dict else () for record in records]
     by_keys: Mapping[tuple[str, ...], Sequence[int]] = {key: range(len(keys)) for key in keys[:1]}
     if len(set(keys)) > 1:
@@ -245,8 +251,8 @@ def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shap
 def _flat_columns(
     keys: Sequence[str], records: Sequence[Row], prefix: str = "", depth: int = 0
 ) -> dict[str, _Cells]:
-    """The columns of records with the same keys, as `cells_of` names their cells; {} where it must be asked.
-    That is for lists, objects that are not all of one shape, and names that two paths share."""
+    """The columns of records with the same keys, named as by `cells_of`; {} for records that only `cells_of`
+    can read: with lists, objects of several shapes, or names that two paths share."""
     columns, n_columns = dict[str, _Cells](), 0
     for key, values in zip(keys, zip(*map(dict.values, records), strict=True), strict=True):
         name, types = prefix + clean(key), set(map(type, values))
@@ -265,7 +271,8 @@ def _flat_columns(
 
 
 def cells_of(record: Row, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, float | int | str | None]]:
-    """(name, number, text or None for null) of a nested object, names joined with "/"."""
+    """Yields the cells of a nested object: the name (keys joined with "/"), and a number, a text or None for
+    null."""
     for name, value in record.items():
         key, kind = clean(name), type(value)
         if kind is float or kind is int or value is None:
@@ -282,7 +289,7 @@ def cells_of(record: Row, prefix: str = "", depth: int = 0) -> Iterator[tuple[st
 
 
 def without_steps(rows: list[Row]) -> tuple[list[Row], list[Row], list[Row]]:
-    """Facts, rows and events of a log in which nothing counts steps."""
+    """The facts, rows and events of a log in which nothing counts steps."""
     is_row = [any(map(is_counted, row)) for row in rows]
     if not any(is_row):
         return ([], rows, []) if len(rows) > 1 else (rows, [], [])
@@ -293,25 +300,27 @@ def without_steps(rows: list[Row]) -> tuple[list[Row], list[Row], list[Row]]:
 
 @lru_cache(maxsize=1 << 16)
 def _places(name: str) -> bool:
-    """Whether a value of this name makes a line a row: it counts steps, and is no setting."""
+    """Whether a value of this name makes its line a row: it counts steps, and is no setting."""
     return counts_steps(name) and not below_config(name)
 
 
 @lru_cache(maxsize=1 << 16)
 def is_counted(name: str) -> bool:
-    """Whether a value of this name makes a line a row among others: it counts steps, or is a known metric."""
+    """Whether a value of this name makes its line a row among others: it counts steps, or is a known
+    metric."""
     is_metric = not name.startswith("_") and role_of(name) is not Role.OTHER
     return not below_config(name) and (counts_steps(name) or is_metric)
 
 
 def flat(record: Row) -> Iterator[tuple[str, float | int | str]]:
-    """(name, number or text) of a nested object, names joined with "/"; null is left out."""
+    """Yields the numbers and texts of a nested object, named by their keys joined with "/"; null is left
+    out."""
     return ((name, value) for name, value in cells_of(record) if value is not None)
 
 
 def flat_rows(records: Sequence[Row]) -> list[Row]:
-    """The records of a list, flat. JavaScript and pandas write NaN as null: a loss is NaN where it is null in
-    the last records, three or more, and these hold nothing but counters."""
+    """The records of a list, each flattened. JavaScript and pandas write NaN as null: a loss is NaN if it is
+    null in the last records, three or more, and these contain nothing else but counters."""
     rows = [dict(flat(record)) for record in records]
     n_measured = next((n for n in range(len(rows), 0, -1) if not all(map(is_counter, rows[n - 1]))), 0)
     if len(rows) - n_measured >= FEWEST_LOST:
@@ -322,7 +331,7 @@ def flat_rows(records: Sequence[Row]) -> list[Row]:
 
 
 def whole_entries(text: str, at: int = 0) -> Iterator[Any]:
-    """The entries of the list that begins with the bracket at ``at``, up to where it ends or is cut."""
+    """The entries of the list that begins with the bracket at ``at``, up to its end or to where it is cut."""
     at = at + 1 if text[at : at + 1] == "[" else 0
     while at and (start := _SEPARATORS.match(text, at)):
         try:
@@ -333,7 +342,8 @@ def whole_entries(text: str, at: int = 0) -> Iterator[Any]:
 
 
 def parsed(head: Head) -> tuple[Any, bool]:
-    """The first JSON value of a file, and whether more than blanks stands after it. Raises as `from_json`."""
+    """The first JSON value of a file, and whether anything but blanks follows it. Raises what `from_json`
+    raises."""
     with head.opened() as file:
         text = file.read()
     value, end = JSON.raw_decode(text, len(text) - len(text.lstrip(_BLANK)))
@@ -343,7 +353,7 @@ def parsed(head: Head) -> tuple[Any, bool]:
 def whole_document(
     path: Path, parse: Callable[[Head], tuple[Any, bool]] = parsed
 ) -> tuple[Any, tuple[Fault, ...]]:
-    """The document in a file, and a fault for what follows it. Raises BadLog where it is cut, or damaged."""
+    """The document in a file, and a fault for what follows it. Raises BadLog if it is cut or damaged."""
     try:
         value, more = parse(Head.of(path))
     except (ValueError, RecursionError) as err:
@@ -359,14 +369,15 @@ _HISTORY = '"log_history"'
 
 
 def is_state(head: Head) -> bool:
-    """A JSON object whose head names a log_history."""
+    """Whether a file is a JSON object with a log_history, as a Trainer stores it."""
     start = "\n".join(head.lines).lstrip()
     return start.startswith("{") and _HISTORY in start
 
 
 def read_state(path: Path) -> list[Attempt]:
-    """One attempt. The last entry (train_runtime, ...) sums the training up: it is a fact. A loss of 0.0 at a
-    norm that is not finite was NaN before the Trainer replaced it, which a fault says. Raises BadLog."""
+    """Reads one attempt. The last entry (train_runtime, ...) sums the training up and is a fact. A loss of
+    0.0 with a gradient norm that is not finite was NaN before the Trainer replaced it; a fault says so.
+    Raises BadLog if there is no entry."""
     with Head.of(path).opened() as file:
         text = file.read()
     state = json_or_none(text)

@@ -45,13 +45,13 @@ _NOT_WHOLE = "is no whole notebook. Remedy: fetch it again"
 
 
 def identify(head: Head) -> bool:
-    """A notebook with the output of a training. Any other is no log, like a document without a table."""
+    """Whether a notebook shows the output of a training; any other is no log."""
     with watched():  # by no one else: what is read here is read again
         return is_notebook(head) and next(_trainings(head), None) is not None
 
 
 def lacks(path: Path) -> str:
-    """What a notebook lacks to be read; "" for any other file."""
+    """What is missing from a notebook so that it can be read; "" for any other file."""
     head = Head.of(path)
     if not is_notebook(head):
         return ""
@@ -82,8 +82,9 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _trainings(head: Head) -> Iterator[tuple[str, list[Attempt]]]:
-    """The name of each training in a cell, and its attempts (`run.ipynb#7` of cell 7): of its text or its
-    tables, whichever has more of the loss. A table that a tracker exported may hold several."""
+    """The name of each training in a cell, and its attempts (`run.ipynb#7` of cell 7). They are read from its
+    text or from its tables, whichever has more points of the loss. A table that a tracker exported may hold
+    several."""
     cells, state = _cells(head)
     with scratch() as folder:
         for cell, texts in cells:
@@ -96,13 +97,13 @@ def _trainings(head: Head) -> Iterator[tuple[str, list[Attempt]]]:
 
 
 def _without_run(attempt: Attempt) -> tuple[str, Attempt]:
-    """The run of which an attempt is within its cell, "" if there is but one, and the attempt."""
+    """The name of a run within a cell ("" if the cell holds only one), and its attempt."""
     facts = dict(attempt.facts)
     return str(facts.pop("run", "")), replace(attempt, facts=facts)
 
 
 def _read(file: Path, text: str) -> list[Attempt]:
-    """What the readers of texts make of a text; [] if none knows it."""
+    """Reads a text with the reader that knows it; [] if none does."""
     file.write_text(text, encoding="utf-8", errors="replace", newline="")
     try:
         readers = claims(file)

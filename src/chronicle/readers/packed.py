@@ -45,8 +45,8 @@ def _zstd() -> Any:
 
 
 class _WrappedLines:
-    """Takes lines of text out of the JSON records in which Docker and collectors of logs keep them, as a
-    decompressor does; a line without a clock of its own gets that of its record."""
+    """Unwraps lines of text from the JSON records in which Docker and log collectors keep them; it is used
+    like a decompressor. A line without a clock of its own gets the time of its record."""
 
     eof, unused_data, _rest = True, b"", b""
 
@@ -72,7 +72,7 @@ _FRACTION = re.compile(r"\s*[-+]?\d*\.\d+(?:[eE][-+]?\d+)?\s*")
 
 
 def _text_key(fields: Any) -> str | None:
-    """The key of the line of text that is all a JSON record holds; None if a measurement stands beside it."""
+    """The key under which a JSON record holds a line of text; None if a measurement stands beside it."""
     if not isinstance(fields, dict) or _measures(fields):
         return None
     return next((name for name in _TEXT_KEYS if isinstance(fields.get(name), str)), None)
@@ -98,7 +98,8 @@ _SUFFIXES = {suffix for _, suffix, _ in _PACKINGS}
 
 
 class Unpacked(NamedTuple):
-    """A file with the content of an archive, and the state of the archive: CUT, DAMAGED or "" for whole."""
+    """A file with the content of an archive, and the state of the archive: CUT, DAMAGED, or "" if it is
+    whole."""
 
     path: Path
     state: str
@@ -170,8 +171,8 @@ _IN_64_BITS = 0xFFFFFFFF
 
 
 class Member(NamedTuple):
-    """A member of an archive of ZIP: where it begins and ends in the file, behind its own head, and whether
-    the list of the archive names no other."""
+    """A member of a ZIP archive: where it begins and ends in the file, behind its own head, and whether the
+    list of the archive names no other."""
 
     name: str
     begin: int
@@ -233,13 +234,14 @@ def _size(n_bytes: float) -> str:
 
 
 def respelled(attempt: Attempt, spell: Callable[[str], str], **changes: Any) -> Attempt:
-    """The attempt with its paths rewritten by ``spell``, and with other ``changes``."""
+    """The attempt with its paths rewritten by ``spell``, and with the fields in ``changes`` replaced."""
     faults = tuple(relocated(fault, spell) for fault in attempt.faults)
     return replace(attempt, sources=tuple(map(spell, attempt.sources)), faults=faults, **changes)
 
 
 def named_back(attempt: Attempt, file: Unpacked, path: Path) -> Attempt:
-    """What was read from ``file``, under the name of the archive at ``path`` and with its state."""
+    """The attempt that was read from ``file``, under the name of the archive at ``path`` and with its
+    state."""
     name = path.name + attempt.name.removeprefix(file.path.name)
     truncated = attempt.truncated or bool(file.state)
     if file.state == DAMAGED:
@@ -250,7 +252,7 @@ def named_back(attempt: Attempt, file: Unpacked, path: Path) -> Attempt:
 
 
 def error_named_back(err: LogError, file: Unpacked, path: Path) -> LogError:
-    """A problem with ``file``, as one with the archive at ``path``."""
+    """An error about ``file`` as one about the archive at ``path``."""
     where = err.where.replace(str(file.path), str(path))
     archive = f"the archive {file.state}, and what is left " if file.state else ""
     return type(err)(where, archive + err.problem.replace(str(file.path), str(path)))

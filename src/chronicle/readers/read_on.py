@@ -41,8 +41,8 @@ _STORE: ContextVar[tuple[Path, str] | None] = ContextVar("store", default=None)
 
 @contextmanager
 def kept_in(folder: Path, version: str) -> Iterator[None]:
-    """Logs that are read within are read on, and what is needed for that is kept in ``folder``. ``version``
-    is that of the program: what another one kept is not looked at."""
+    """While this context is open, logs are read on from where they were left. What that needs is kept in
+    ``folder``, and ignored if another ``version`` of the program has written it."""
     token = _STORE.set((folder, version))
     try:
         yield
@@ -58,8 +58,8 @@ class Mark(NamedTuple):
 
 
 class Source:
-    """An open log, at the place where it was left: its beginning, if ``state`` is None. ``state`` and
-    ``arrays`` are what its reader knew at that place; ``mark`` is the last one that was passed."""
+    """An open log at the place where it was left, or at its beginning if ``state`` is None. ``state`` and
+    ``arrays`` are what its reader knew at that place; ``mark`` is the last mark that was passed."""
 
     def __init__(self, path: Path, file: BinaryIO, form: str) -> None:
         self.path, self.file = path, file
@@ -78,8 +78,8 @@ class Source:
         self.mark = Mark(self._n_read, self._hash)
 
     def _recall(self, kept: Path) -> None:
-        """Takes up what is kept, if the log begins with what was read then. Raises OSError where there is
-        nothing, and ValueError, TypeError or RecursionError where it is nothing that was kept."""
+        """Takes up what was kept, if the log still begins with what was read then. Raises OSError if nothing
+        was kept, and ValueError, TypeError or RecursionError if the file holds something else."""
         data = np.fromfile(kept, np.uint8)  # which, unlike bytes, may be written to
         head, body = data[:_HEAD].tobytes(), data[_HEAD:]
         if hashlib.sha256(body.data).hexdigest().encode() != head[:_SHA256]:
@@ -111,7 +111,7 @@ class Source:
         return data
 
     def passed(self, data: Any, whole: int) -> None:
-        """Takes note of bytes that were read. At the place ``whole`` in them, if any, one could go on."""
+        """Notes bytes that were read. ``whole`` is the place in them, if any, from which one could go on."""
         if self._kept is None:
             return
         view = memoryview(data)
@@ -126,12 +126,12 @@ class Source:
         return mark.offset > 0 and os.fstat(self.file.fileno()).st_size - self.file.tell() < size
 
     def restore(self, reader: Any) -> None:
-        """Lets a reader know what it knew at this place, if the log was left there."""
+        """Gives a reader what it knew at this place, if the log was left there."""
         if self.state is not None:
             restored(self.state, iter(self.arrays), reader)
 
     def keep(self, mark: Mark, reader: Any) -> None:
-        """Keeps what a reader knows at a mark, where that spares much."""
+        """Keeps what a reader knows at a mark, if that spares much work later."""
         if self._kept is None or mark.offset - self.begun <= WORTH_BYTES:
             return
         arrays = Arrays()
@@ -146,7 +146,8 @@ class Source:
 
 
 def _write(kept: Path, parts: list[Any]) -> None:
-    """Writes a file with its hash, at once or not at all; where there are too many bytes, the oldest go."""
+    """Writes a file together with its hash, completely or not at all. If the folder holds too many bytes, the
+    oldest files are removed."""
     total = hashlib.sha256()
     for part in parts:
         total.update(part)
@@ -167,15 +168,15 @@ def _write(kept: Path, parts: list[Any]) -> None:
 
 @contextmanager
 def opened(path: Path, form: str) -> Iterator[Source]:
-    """A log for the reader of that name. Raises OSError."""
+    """Opens a log for the reader of that name. Raises OSError."""
     with path.open("rb") as file:
         yield Source(path, file, form)
 
 
 def read_lines(path: Path, form: str, reader: Any, size: int) -> None:
-    """Shows a reader a log of lines, or what it has not seen of it, in blocks of about ``size`` bytes: its
-    ``take`` reads whole lines, or a last one without its end; ``can_be_left`` tells whether what it knows
-    after whole lines is enough to go on from there. Raises OSError."""
+    """Hands a log of lines, or what is new in it, to a reader in blocks of about ``size`` bytes. The reader's
+    ``take`` reads whole lines, or a last line without its end; its ``can_be_left`` says whether it could go
+    on from there. Raises OSError."""
     with opened(path, form) as source:
         source.restore(reader)
         tail = b""
@@ -194,8 +195,8 @@ _SEQUENCES = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 
 
 def state_of(value: Any, arrays: Arrays) -> Any:
-    """Anything that a reader knows, as JSON: numbers and texts as they are, of all else its kind and content,
-    without what the class of an object names in FRESH. Numbers in arrays go into ``arrays``."""
+    """Converts anything that a reader knows to JSON: numbers and texts as they are, everything else with its
+    kind, without the attributes that its class lists in FRESH. Numbers of arrays are put into ``arrays``."""
     kind = type(value)
     if value is None or isinstance(value, str | int | float):
         return value

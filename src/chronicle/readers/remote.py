@@ -83,7 +83,7 @@ def of_tracker(address: str, mirror: Path) -> Path:
 
 
 def _write(file: Path, run: Run) -> None:
-    """Writes the log of a run, unless the file has the same content: then it keeps its time."""
+    """Writes the log of a run. A file that has the same content already is left alone, and keeps its time."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with scratch(file.parent) as folder:
         new = folder / LOG
@@ -200,8 +200,8 @@ def _of_aim(repo: Any, run_hash: str) -> Run:
 
 @dataclass(frozen=True)
 class Client:
-    """A tracker's client: its package, the pattern of what follows the scheme of an address, this ``form`` in
-    words, and a function that yields the runs."""
+    """The client of a tracker: its package, the pattern of what follows the scheme of an address, the same
+    ``form`` in words, and a function that yields the runs."""
 
     package: str
     place: str
@@ -248,9 +248,9 @@ Index = dict[str, list[Any]]  # name: [etag, size, time, whether it was fetched]
 
 
 def fetch(address: str, confines: Confines | None = None) -> Path:
-    """The updated mirror of an address: a file or a folder. ``confines`` say where a server may redirect to.
-    Raises LogError if it cannot be fetched, or holds too much; NothingToRead if it does not exist;
-    MissingExtra without the package for it; UsageError if there is none, or the address names no place."""
+    """Updates and returns the mirror of an address: a file or a folder. ``confines`` say where a server may
+    redirect to. Raises LogError if the address cannot be fetched or holds too much, NothingToRead if it does
+    not exist, MissingExtra without the package for it, and UsageError if it names no place."""
     scheme, _, place = address.partition("://")
     if not place.strip("/"):
         raise UsageError(f"{address}: names no place. Remedy: go on, as in s3://bucket/run")
@@ -275,7 +275,7 @@ def fetch(address: str, confines: Confines | None = None) -> Path:
 
 
 def _synchronised(files: Any, address: str) -> Path:
-    """The mirror of an address, after changed objects were fetched and those that are gone were removed."""
+    """Updates the mirror of an address: changed objects are fetched, and those that are gone are removed."""
     mirror = mirror_of(address)
     memory = cache() / "index" / f"{hashlib.sha256(address.encode()).hexdigest()}.json"
     files.invalidate_cache()
@@ -318,7 +318,8 @@ def _file_system(address: str, confines: Confines | None, refused: list[str]) ->
 
 
 def _watched(address: str, confines: Confines | None, refused: list[str]) -> Any:
-    """Ends a fetch that is redirected to a forbidden address; ``refused`` gets why, which fsspec hides."""
+    """Ends a fetch that is redirected to a forbidden address; the reason, which fsspec hides, is put into
+    ``refused``."""
     from aiohttp import TraceConfig
 
     async def redirected(session: Any, context: Any, params: Any) -> None:
@@ -373,7 +374,7 @@ def _wanted(files: Any, name: str, info: Info) -> bool:
 
 
 def _begin(files: Any, name: str) -> bytes:
-    """The first bytes of an object, and no more: it may be a checkpoint of gigabytes."""
+    """The first bytes of an object. No more are fetched, since it may be a checkpoint of gigabytes."""
     if files.async_impl:
         return bytes(files.cat_file(name, start=0, end=BEGIN_BYTES))
     with files.open(name, "rb", cache_type="none") as file:  # cat_file would read megabytes ahead
@@ -381,7 +382,8 @@ def _begin(files: Any, name: str) -> bytes:
 
 
 def _get(files: Any, info: Info, place: Path) -> None:
-    """Fetches an object in one step, so that a mirror holds whole ones. What is in the way is removed."""
+    """Fetches an object in one step, so that a mirror only holds whole ones. What is in its way is
+    removed."""
     for above in reversed(place.parents):
         if above.is_file():
             above.unlink()
@@ -398,7 +400,8 @@ def _get(files: Any, info: Info, place: Path) -> None:
 
 
 def _places(mirror: Path, names: Iterable[str]) -> dict[str, Path]:
-    """The paths of objects in the mirror. One with the name of a folder is renamed: no disk holds both."""
+    """The paths of objects in the mirror. An object with the name of a folder is renamed, as no disk holds
+    both."""
     names = list(names)
     folders = {name[:at] for name in names for at, sign in enumerate(name) if sign == "/"}
     kept = {name: f"{name}:object" if name in folders else name for name in names}

@@ -48,8 +48,8 @@ Columns = Mapping[str, Column]
 def attempts_of(
     path: Path, n_rows: int, columns: Columns, *, facts: Mapping[str, Any] | None = None, **known: Any
 ) -> list[Attempt]:
-    """An attempt for each run of a table that holds a number, called `<file>: <run>` where there are several.
-    ``known`` is as of `attempt_of`. Raises BadLog where no run holds a number."""
+    """Makes an attempt of each run in a table that holds a number; it is called `<file>: <run>` if there are
+    several. ``known`` is passed to `attempt_of`. Raises BadLog if no run holds a number."""
     by_run = runs_of(path, columns)
     attempts, problems = list[Attempt](), list[BadLog]()
     for run, of_run in by_run.items():
@@ -70,8 +70,8 @@ def attempts_of(
 
 
 def _course_or_items(path: Path, read: Callable[..., Attempt], columns: Columns, n_rows: int) -> Attempt:
-    """The attempt of a table, on the axis "item" where its rows are results of configurations or of items.
-    Where steps without an order, or all the same, seem to count the rows, only numbers of items say so."""
+    """The attempt of a table, on the axis "item" if its rows are results of configurations or of items. If
+    steps without an order, or all the same, seem to count the rows, only numbers of items say so."""
     names = [_OF_RUNS] if _OF_RUNS in columns else items.predictions(columns)
     names = names or items.grid_columns(columns, n_rows) or items.evaluated_episodes(path, columns)
     attempt = read()
@@ -98,10 +98,10 @@ def places_rows(name: str) -> bool:
 
 @any_numbers
 def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
-    """Columns by run, in the order in which the runs first come; one run called "" where none is named. Runs
-    are told apart by a column of ids or names, by columns of settings, by what a W&B export puts before its
-    metrics, or by columns that only the file's name calls losses. Metrics beside values make a long table,
-    and one result of each of several runs a single table."""
+    """Splits columns by run, in the order in which the runs first come; a run that nothing names is called
+    "". Runs are told apart by a column of ids or names, by columns of settings, by what a W&B export puts
+    before its metrics, or by columns that only the name of the file calls losses. A long table (metrics
+    beside values) becomes a wide one, and one result of each of several runs a single table."""
     by_key = {column_key(name): name for name in columns}
     keys = [by_key[key] for key in dict.fromkeys((*aliases.ID_NAMES, *aliases.RUN_NAMES)) if key in by_key]
     keys = [name for name in keys if _names_runs(columns[name])]
@@ -173,8 +173,9 @@ def _names_runs(column: Column) -> bool:
 
 
 def _exported(columns: Columns) -> dict[str, dict[str, Column]]:
-    """Columns by run: those of a W&B export are named ``<run> - <metric>``, with __MIN and __MAX beside. The
-    first one of no run, along the axis of the chart, counts the steps, whatever it is called."""
+    """Splits the columns of a W&B export by run: they are named ``<run> - <metric>``, with __MIN and __MAX
+    beside them. The first column of no run is the axis of the chart, and counts the steps, whatever its name
+    is."""
     logged = {name: c for name, c in columns.items() if not name.endswith(EXTREMES)}
     if len(logged) == len(columns):
         return {"": logged}
@@ -192,7 +193,7 @@ def _exported(columns: Columns) -> dict[str, dict[str, Column]]:
 
 
 def _split(columns: Columns, keys: Sequence[str]) -> dict[str, dict[str, Column]]:
-    """The other columns by run: where an id stands beside a name, runs of one name are told apart by it."""
+    """Splits the other columns by run. If ids stand beside names, they tell apart runs of the same name."""
     codes, ids = _codes(columns[keys[0]], _n_rows(columns))
     labels = ids
     if len(keys) > 1:
@@ -215,7 +216,7 @@ def _n_rows(columns: Columns) -> int:
 
 
 def _codes(column: Column, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
-    """By row, the number of the text that stands there (-1 for none), and the texts in order."""
+    """The number of the text in each row (-1: none), and the texts in the order in which they first come."""
     order: dict[Any, int] = {}
     cells = column.values if column.is_text else column.values.astype(np.int64)
     codes = np.full(n_rows, -1, np.int64)
@@ -231,7 +232,8 @@ def _parts(column: Column, codes: NDArray[np.int64], n_parts: int) -> list[Colum
 
 
 def _widened(columns: Columns, metrics: Sequence[str], value: str) -> dict[str, Column]:
-    """A long table as a wide one: a column for each name in its columns ``metrics``, joined with "/"."""
+    """Converts a long table to a wide one, with a column for each name in its columns ``metrics``, joined
+    with "/"."""
     if value not in columns or not any(name in columns for name in metrics):
         return dict(columns)
     n_rows = _n_rows(columns)
@@ -254,8 +256,8 @@ def _joined(texts: Sequence[Column], n_rows: int) -> Column:
 
 
 def by_phase(columns: Columns) -> dict[str, Column]:
-    """The columns, what was measured in an evaluation in columns of its own; all as they are where no column
-    of text names phases. A word that names none, as damage makes them, is kept as a phase of its own."""
+    """Moves what was measured in an evaluation into columns of its own, if a column of text names phases. A
+    word that names none, as damage makes them, is kept as a phase of its own."""
     by_column = ((name, _phases_in(name, column)) for name, column in columns.items())
     name, phases = next((pair for pair in by_column if pair[1]), ("", []))
     if not phases:
@@ -280,9 +282,9 @@ def by_phase(columns: Columns) -> dict[str, Column]:
 
 
 def _by_keys(columns: Columns) -> dict[str, Column]:
-    """The columns, with `val/` before what rows of another table share with those of a training. mmengine
-    writes `iter` and `step` of the training, and of an evaluation behind it `step` alone, which may be the
-    epoch: rows without a counter that repeats another one, a loss and a learning rate."""
+    """Puts `val/` in front of what rows of another table share with those of a training. mmengine writes
+    `iter` and `step` in a training, and in an evaluation behind it `step` alone, which may be the epoch: such
+    rows lack a counter that repeats another one, a loss and a learning rate."""
     counters = {n: c for n, c in columns.items() if counted_by(n) == "step" and not c.is_text}
     for (_, own), (name, counter) in permutations(counters.items(), 2):
         rows = counter.rows[~np.isin(counter.rows, own.rows)]
@@ -325,8 +327,8 @@ def names_an_evaluation(name: str) -> bool:
 
 
 def _without(column: Column, evaluated: Mapping[str, Steps], training: Steps) -> Column:
-    """A counter without the rows of evaluations that do not go on from the training's: these stand where the
-    training was. One within an interval of the training's rows tells where an epoch ended."""
+    """A counter without the rows of evaluations that do not continue it, as these stand where the training
+    was. An evaluation within an interval of the training's rows says where an epoch ended."""
     own = column.only(training)
     of_evaluation = column.only(np.concatenate(list(evaluated.values())))
     forward = np.diff(own.values)
@@ -342,13 +344,13 @@ def _without(column: Column, evaluated: Mapping[str, Steps], training: Steps) ->
 
 
 def loss_of(path: Path) -> str:
-    """The name of a file that is named after a loss, without its ending; "" for any other."""
+    """The name of a file without its suffix, if it is that of a loss; "" for any other file."""
     return path.stem if names_a_loss(path.stem) else ""
 
 
 def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Column]]:
-    """Columns by run, where the name of the file alone says that they are losses; one run "" else. Of several
-    columns with names that say nothing, each is that of a run: who logs parts of one training says so."""
+    """Columns by run, if the name of the file alone says that they are losses; else one run "". Several
+    columns whose names say nothing are a run each, since parts of one training have names."""
     if role_of(path.stem) in MEASURES:  # alone, `train` and `val` are those of a loss
         columns = {f"{path.stem}/{n}" if plain(n) in _PHASES else n: c for n, c in columns.items()}
     if plain(path.stem) in OF_EVALUATION and any(  # val.jsonl beside train.jsonl
@@ -369,5 +371,6 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
 
 
 def _is_aside(name: str, column: Column) -> bool:
-    """Whether these are texts, a clock or a count. Only names tell, for they stay when a log grows."""
+    """Whether a column holds texts, a clock or a count. Only the name decides, as it stays when a log
+    grows."""
     return column.is_text or column_key(name) in TIME_NAMES or bool(name_words(name) & _ASIDE)

@@ -48,18 +48,20 @@ Mask = NDArray[np.bool_]
 
 @lru_cache(maxsize=_CACHED_NAMES)
 def column_key(name: str) -> str:
-    """A name as it is compared: in lower case, with `_` for blank, dot and dash, `num_` for `number_of_`."""
+    """The form in which names are compared: in lower case, with `_` for blanks, dots and dashes, and `num_`
+    for `number_of_`."""
     key = _BETWEEN_WORDS.sub("_", name.strip().lower())
     return _NUMBER_OF.sub("num_", key, count=1) if "_of_" in key else key
 
 
 def names_one_of(name: str, names: Collection[str]) -> bool:
-    """Whether a column has one of these names, or says that it is the number of one: `episode_id`."""
+    """Whether a column has one of these names, or that of a number of one: `episode_id`."""
     return (key := column_key(name)) in names or _without_number(key) in names
 
 
 def _without_number(key: str) -> str:
-    """What a name counts, if a word for its number stands behind it: asked of each of 100,000 columns."""
+    """The name of what is counted, without a word for its number at the end. It is asked for 100,000
+    columns."""
     return ITS_NUMBER.sub("", key) if key.endswith(_NUMBERS) else key
 
 
@@ -85,8 +87,8 @@ def _of_number(name: str) -> str:
 
 @lru_cache(maxsize=_CACHED_NAMES)
 def _counted_in(level: str) -> tuple[str, str]:
-    """What the last level of a name counts as a whole, and behind its last dot; "" for what counts nothing.
-    Of 100,000 columns most share theirs with others."""
+    """The names of what the last level of a name counts: as a whole, and behind its last dot; "" for nothing.
+    Most of 100,000 columns share theirs with others."""
     keys = map(_of_number, (level, level[level.rfind(".") + 1 :]))
     counted, below = (key if key in _RANK else "" for key in keys)
     return counted, below
@@ -128,7 +130,7 @@ class Column:
         return self if kept.all() else Column(self.values[kept], self.rows[kept])
 
     def whole(self) -> Column:
-        """The cells that are whole numbers of 64 bits."""
+        """The column without cells that are not whole numbers of 64 bits."""
         return self if self.values.dtype == np.int64 else self.where(is_whole(self.values))
 
 
@@ -149,14 +151,14 @@ class Axis:
 
     @property
     def counter(self) -> str:
-        """Which counter it is, where a log has several; else ""."""
+        """Which counter it is, if a log has several; else ""."""
         rows = "".join(f"; {n} rows by {clean(name)}" for name, n in self.placed.items())
         return clean(self.name) + rows if rows or self.others else ""
 
 
 def axis_of(columns: Mapping[str, Column]) -> Axis:
-    """What counts the steps of a table with these columns of numbers. A column that may mean other things
-    counts where the values do, and nothing tells more than the epoch."""
+    """Decides what counts the steps of a table with these columns of numbers. A column whose name may mean
+    other things counts if its values do, and if no other column tells more than the epoch."""
     axis = axis_by_name(columns)
     if axis.counts not in ("epoch", "row"):
         return axis
@@ -170,8 +172,9 @@ def axis_of(columns: Mapping[str, Column]) -> Axis:
 
 @any_numbers
 def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) -> Axis:
-    """As `axis_of`, of the columns that count by their name alone: of those of steps, first those that the
-    training ``declared``, the best that tells, helped by the others, half of the rows that any does."""
+    """Decides like `axis_of`, but by the names of the columns alone. Columns that the training ``declared``
+    as steps come first. The best name wins that, with the help of the others, gives a step to at least half
+    as many rows as any other does."""
     counts = {name: "step" if name in declared else counted_by(name) for name in columns}
     counting = [name for name, counted in counts.items() if counted]
     counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
@@ -191,9 +194,9 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
 
 
 def _is_amount(name: str, column: Column, columns: Mapping[str, Column]) -> bool:
-    """Whether what is named like a counter counts nothing: it stands still, or begins again with each
-    episode; or it is a plural that goes up and down, or falls again and again while episodes or epochs are
-    counted on, as the `steps` of an episode do."""
+    """Whether a column with the name of a counter counts nothing. It stands still, or begins again with each
+    episode; or its name is a plural, and it goes up and down, or falls again and again while episodes or
+    epochs are counted, as the `steps` of an episode do."""
     values = column.values
     if not (values[1:] < values[:-1]).any():
         return len(values) >= MANY and not np.ptp(values)
@@ -206,9 +209,9 @@ def _is_amount(name: str, column: Column, columns: Mapping[str, Column]) -> bool
 
 
 def equated(columns: Mapping[str, Column], name: str, others: Sequence[str]) -> Axis:
-    """A counter with a step for rows in which it is blank and one of the ``others`` goes on counting. Few
-    such rows stand at the step before them. For many, rows that have both counters tell how one follows from
-    the other; without such rows, counters of steps over the same range are one."""
+    """A counter that also has a step in rows in which only one of the ``others`` goes on counting. A few such
+    rows get the step before them. For many, rows that have both counters show how one follows from the other;
+    without such rows, counters of steps over the same range are taken for one."""
     column, placed = columns[name], dict[str, int]()
     axis = column.whole()
     for other in others:
@@ -225,7 +228,8 @@ def _merged(first: Column, second: Column) -> Column:
 
 
 def _placed(axis: Column, counter: Column, *, same: bool) -> Column:
-    """Steps of rows that only ``counter`` tells: none where the row before tells as much, or nothing does."""
+    """The steps of rows that only ``counter`` has; none if the row before says as much, or if nothing shows
+    them."""
     alone = counter.where(~np.isin(counter.rows, axis.rows))
     if not len(axis.rows) or not len(alone.rows):
         return NO_COLUMN
@@ -240,8 +244,8 @@ def _placed(axis: Column, counter: Column, *, same: bool) -> Column:
 
 
 def _translated(axis: Column, counter: Column, values: Floats, *, same: bool) -> Steps | None:
-    """The steps at which a counter has these values; None where the rows that have both do not tell. Where
-    both count steps (``same``) they are interpolated; an epoch is taken for its end."""
+    """The steps at which a counter has these values; None if the rows that have both do not show it. If both
+    count steps (``same``), steps are interpolated; an epoch stands for its end."""
     if not len(values):
         return None
     both = axis.rows[np.isin(axis.rows, counter.rows)]
@@ -295,8 +299,8 @@ def _falls_between_epochs(counter: Column, epochs: Column) -> bool:
 
 
 def _falls_with_episodes(counter: Column, episodes: Column, name: str) -> bool:
-    """Whether values fall again and again while episodes are counted on: to the first of all, and rise within
-    each; or, where the ``name`` is a plural, about as often as they rise."""
+    """Whether values fall again and again while episodes are counted: to the first of all, if they rise
+    within each; or, if the ``name`` is a plural, about as often as they rise."""
     values = counter.only(episodes.rows).values
     forward, up = np.diff(values), np.diff(episodes.only(counter.rows).values) > 0
     n_falls, n_rises = (np.count_nonzero(way) for way in (forward[up] < 0, forward > 0))
@@ -321,7 +325,8 @@ def is_whole(values: NDArray[Any]) -> Mask:
 
 
 def steps_of(path: Path, column: Column | None, n_rows: int) -> tuple[Steps, tuple[Fault, ...]]:
-    """Steps of all rows, blank ones as the row before or else the first, and what was wrong."""
+    """The steps of all rows, and a fault about wrong ones. A blank row has the step of the row before it, or
+    else the first step."""
     if column is None:
         return np.arange(n_rows, dtype=np.int64), ()
     known = column.whole()
@@ -340,9 +345,9 @@ def epochs_of(columns: Mapping[str, Column]) -> Column:
 
 
 def epochs_by_row(axis: Axis, steps: Steps, columns: Mapping[str, Column]) -> Column:
-    """The epoch of the rows: as it is logged, or how often the steps began again before each row. The latter
-    where none is logged but the steps are named, or scheduled, as those of an epoch, and where rows of their
-    own tell that an epoch is over."""
+    """The epoch of each row: as it is logged, or by how often the steps began again before it. The latter
+    holds if no epoch is logged but the steps are named, or scheduled, as those of an epoch, or if rows of
+    their own say that an epoch is over."""
     epochs = epochs_of(columns)
     if not len(epochs.rows):
         in_epoch = names_one_of(axis.name, IN_EPOCH_NAMES) and not names_one_of(axis.name, LAUNCH_NAMES)
@@ -376,9 +381,9 @@ def _passes(steps: Steps) -> Column:
 
 
 def steps_per_epoch(steps: Steps, epochs: Column) -> int | None:
-    """Length of an epoch, where ``steps`` (by row) begin again, below the end of one of the two epochs
-    before, whenever the epoch goes up; None where they go on. It is the most frequent highest step of the
-    epochs that are over, and where steps count from 0 one distance between two logged steps more."""
+    """The length of an epoch, if ``steps`` (by row) begin again whenever the epoch goes up, below the end of
+    one of the two epochs before; None if they continue. It is the most frequent last step of complete epochs,
+    and one interval between logged steps more if steps count from 0."""
     rows, epoch = whole_epochs(epochs) if len(epochs.rows) else (epochs.rows, epochs.rows)
     if len(rows) < 2:
         return None
@@ -408,7 +413,7 @@ def across_epochs(steps: Steps, epochs: Column, length: int) -> Steps:
 
 def counts_up(counter: Column, epochs: Column) -> bool:
     """Whether the values of a column count: they grow, and begin again only with an epoch. Without epochs
-    they begin again where they began. A single value may always count."""
+    they must begin again at the first value. A single value may always count."""
     values = counter.values
     if len(values) < 2:
         return len(values) == 1
@@ -425,7 +430,7 @@ def counts_up(counter: Column, epochs: Column) -> bool:
 
 
 def _epoch_at(rows: Steps, epochs: Column) -> NDArray[Any]:
-    """The epoch of each row, that of the row before where it tells none; all 0 without epochs."""
+    """The epoch of each row; that of the row before for a row without one, and 0 if there are no epochs."""
     if not len(epochs.rows):
         return np.zeros(len(rows))
     latest = np.maximum(np.searchsorted(epochs.rows, rows, side="right") - 1, 0)
@@ -433,8 +438,8 @@ def _epoch_at(rows: Steps, epochs: Column) -> NDArray[Any]:
 
 
 def whole_epochs(epochs: Column) -> tuple[Steps, Steps]:
-    """Rows that have a whole, small epoch, and that epoch; none where others are not rare. A single row that
-    goes back to before the first one is wrong as well: several are a training that began again."""
+    """The rows with a whole, small epoch, and their epochs; none if other epochs are not rare. A single row
+    that goes back to before the first epoch is wrong as well; several are a training that began again."""
     rows, values = epochs.rows, epochs.values
     fits = (np.abs(values) < 1 << 31) & (values == np.floor(values))
     early = np.pad(fits & (values < values[np.argmax(fits)] if len(values) else fits), 1)

@@ -53,7 +53,7 @@ class Head:
 
     @classmethod
     def of(cls, path: Path, *version: int) -> Head:
-        """Of the file at ``path``, not read again while its ``version`` is the same. Raises OSError."""
+        """The head of the file, which is not read again while its ``version`` is the same. Raises OSError."""
         return _head(path, *(version or version_of(path)))
 
     def opened(self) -> TextIO:
@@ -68,7 +68,7 @@ class Head:
 
     @cached_property
     def kind(self) -> Kind:
-        """What is known of it before any reader looks."""
+        """What is known of the file before any reader looks at it."""
         return b"\0" in self.start, self.is_text, self.opens, self.start[:1]
 
     @cached_property
@@ -114,15 +114,15 @@ class Head:
 
 
 def version_of(path: Path, info: os.stat_result | None = None) -> tuple[int, ...]:
-    """What is another number once the file, whose ``info`` may be known, is written to. Raises OSError."""
+    """What changes when a file is written to; ``info`` may be its known state. Raises OSError."""
     info = info or os.stat(path)
     return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
 @lru_cache(maxsize=256)
 def _head(path: Path, *_version: int) -> Head:
-    """A log that is emptied while its writer goes on begins with as many zeros as it had bytes: they are
-    skipped, unless nothing follows them."""
+    """Reads the head of a file. A log that is emptied while its writer goes on begins with as many zeros as
+    it had bytes: these are skipped, unless nothing follows them."""
     with path.open("rb", 0) as file:
         info = os.fstat(file.fileno())
         first = start = file.read(min(info.st_size, HEAD_BYTES) or HEAD_BYTES)
@@ -133,7 +133,8 @@ def _head(path: Path, *_version: int) -> Head:
 
 
 def encoding_of(start: bytes) -> str:
-    """UTF-16 if the byte order mark says so, GB 18030 as of a Chinese Windows, else UTF-8 with or without."""
+    """The encoding of a text: UTF-16 if the byte order mark says so, GB 18030 for that of a Chinese Windows,
+    else UTF-8 with or without a mark."""
     if _is_utf16(start):
         return "utf-16"
     return "utf-8-sig" if start.isascii() or not _is_chinese(start) else "gb18030"
@@ -160,7 +161,8 @@ def _is_chinese(start: bytes) -> bool:
 
 
 class Lines:
-    """The lines of a file without their ends; ``number`` counts from 1, ``unfinished`` if it has none."""
+    """The lines of a file without their ends. ``number`` counts from 1; ``unfinished`` is true for a line
+    without an end."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number, self.unfinished = path, 0, False
@@ -176,7 +178,7 @@ Line = tuple[int, str, bool]  # number from 1, text, whether it has no end
 
 
 def clean(text: str) -> str:
-    """The text with lone surrogates, which JSON can express but no file can hold, as escapes."""
+    """The text with lone surrogates, which JSON can express but no file can hold, written as escapes."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -260,14 +262,14 @@ class Faults(list[Fault]):
         self.path, self.n_more = path, 0
 
     def add(self, what: str, *, line: int | None = None, byte: int | None = None) -> None:
-        """Lists one more fault, or counts it if enough are listed."""
+        """Lists one more fault, or only counts it if enough are listed."""
         if len(self) < MOST_FAULTS:
             self.append(Fault(Place(str(self.path), line=line, byte=byte), what))
         else:
             self.n_more += 1
 
     def all(self, rest: str = "further damaged lines were skipped") -> list[Fault]:
-        """All that are listed, and one for the ``rest`` if there are more."""
+        """All listed faults, and one for the ``rest`` if there are more."""
         return [*self, *([Fault(Place(str(self.path)), rest, self.n_more)] if self.n_more else [])]
 
 
