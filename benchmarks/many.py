@@ -90,7 +90,8 @@ def rows(share: float, against: Path | None = None) -> Iterator[tuple[str, ...]]
             folder.mkdir()
             make(folder, n := max(int(share * number), 2))
             versions = [own, *([against] if against else [])]
-            costs = [[cost([*words, str(folder)], src) for src in versions] for _ in range(TRIES)]
+            bytecode = Path(temporary) / "bytecode"
+            costs = [[cost([*words, str(folder)], src, bytecode) for src in versions] for _ in range(TRIES)]
         (cpu_s, peak_kib), *other = map(min, zip(*costs, strict=True))
         row = (f"{n:,} {name}", f"{cpu_s:.1f} s", f"≤ {goal_s:g} s", f"{peak_kib / 1024:.0f} MiB")
         ratios = ((f"{s:.1f} s", f"{cpu_s / s:.2f}", f"≤ {goal_s / before_s:.2f}") for s, _ in other)
@@ -105,10 +106,12 @@ def packages(text: str) -> Path:
     raise argparse.ArgumentTypeError(f"{text} holds no package chronicle. Remedy: {remedy}")
 
 
-def cost(words: Sequence[str], src: Path) -> tuple[float, float]:
-    """CPU time [s] and peak memory [KiB] of a command of Python with the packages in ``src``."""
+def cost(words: Sequence[str], src: Path, bytecode: Path) -> tuple[float, float]:
+    """CPU time [s] and peak memory [KiB] of a command of Python with the packages in ``src``. The folder
+    ``bytecode`` keeps what Python has compiled for the next call."""
     command = [sys.executable, "-c", COST, sys.executable, *words]
-    environment = {**os.environ, "PYTHONPATH": str(src)}
+    environment = {**os.environ, "PYTHONPATH": str(src), "PYTHONPYCACHEPREFIX": str(bytecode)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program is compiled but once
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     cpu_s, peak_kib = map(float, done.stdout.split())
     return cpu_s, peak_kib

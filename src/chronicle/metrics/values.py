@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -27,15 +27,16 @@ _BRACKET = re.compile(r"\[([\d,\-]+)\]")
 
 def gathered(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
     """What stands second in the pairs, by what stands first; both in the order in which they come."""
-    groups = dict[K, list[T]]()
+    groups = defaultdict[K, list[T]](list)
     for key, item in pairs:
-        groups.setdefault(key, []).append(item)
-    return groups
+        groups[key].append(item)
+    return dict(groups)
 
 
 def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     """The items by their keys; both keys and items in the order in which they come."""
-    return gathered((key(item), item) for item in items)
+    items = list(items)
+    return gathered(zip(map(key, items), items, strict=True))
 
 
 def count(number: float) -> str:

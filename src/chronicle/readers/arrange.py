@@ -40,11 +40,13 @@ def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -
     attempts, asides = _asides(_side_by_side(_with_parts_named(_courses(attempts))))
     attempts = _with_facts(attempts, [*side_facts, *asides])
     attempts = [_on_one_counter(log) for log in _join_writers(_branches_of_states(_with_episodes(attempts)))]
+    if len(attempts) < 2:
+        return attempts
     attempts = sorted(attempts, key=lambda log: natural(log.name))
     moments = {id(log): started(log) for log in attempts}
     if all(map(math.isfinite, moments.values())):
         attempts = sorted(attempts, key=lambda log: moments[id(log)])
-    return _at_their_epochs(attempts) if len(attempts) > 1 else attempts
+    return _at_their_epochs(attempts)
 
 
 def _at_their_epochs(attempts: Sequence[Attempt]) -> list[Attempt]:
@@ -77,10 +79,13 @@ def _with_parts_named(attempts: Sequence[Attempt]) -> list[Attempt]:
             return (log.name, id(log))
         return (_around(log), *log.series, unknown[0].steps.tobytes())
 
-    alike = grouped(attempts, shape)
+    if len(attempts) < 2:
+        return list(attempts)
+    shapes = list(map(shape, attempts))
+    alike = gathered(zip(shapes, attempts, strict=True))
     named = []
-    for log in attempts:
-        if len({other.sources for other in alike[shape(log)]}) > 1:
+    for own_shape, log in zip(shapes, attempts, strict=True):
+        if len({other.sources for other in alike[own_shape]}) > 1:
             stem = log.name.rpartition("/")[2].rpartition(".")[0]
             own = {n: n if role_of(n) is Role.EPOCH else f"{stem}/{n}" for n in log.series}
             log = replace(log, series={own[n]: replace(s, metric=own[n]) for n, s in log.series.items()})
@@ -236,7 +241,7 @@ def _episodes(monitors: Sequence[Attempt]) -> Attempt:
 
 def started(attempt: Attempt) -> float:
     """When the first point that has a time was logged [Unix s]; NaN if no point has one."""
-    clocks = {id(s.times): s.times for s in attempt.series.values() if len(s)}  # which most series share
+    clocks = {id(s.times): s.times for s in attempt.series.values() if s.times.size}  # most series share them
     firsts = (float(times[0]) for times in clocks.values())
     return min((time for time in firsts if not math.isnan(time)), default=math.nan)
 
@@ -300,7 +305,7 @@ def _branches_of_states(attempts: Iterable[Attempt]) -> list[Attempt]:
     kept = list[Attempt]()
     for same in grouped(attempts, lambda attempt: in_checkpoint.sub(r"\1", attempt.name)).values():
         branches = list[Attempt]()
-        for state in sorted(same, key=reached)[::-1]:
+        for state in sorted(same, key=reached)[::-1] if len(same) > 1 else same:
             if not any(_is_repeated(state, other) for other in branches):
                 branches.insert(0, state)
         kept += [_since_fork(state, branches[:k]) for k, state in enumerate(branches)]

@@ -8,6 +8,7 @@ import re
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import dropwhile, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -290,6 +291,7 @@ def cells_of(lines: Iterable[str], delimiter: str) -> Iterable[list[str]]:
     return csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
 
 
+@lru_cache(maxsize=2)  # the same header is asked about five times
 def delimiter_of(header: str) -> str:
     """The separator of a header: of tab, semicolon and comma that which parts most names, or bars alone; of
     a row that is a count and a number, `10: 0.5` or `epoch 10:0.5`, the colon; of numbers with nothing else

@@ -79,16 +79,17 @@ def identify(head: Head) -> bool:
         return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:
         return is_metric(head.path, header[0], [cell for row in body for cell in row])
-    shapes = [[_DIGITS.sub("0", cell) for cell in row] for row in (header, *body)]
-    if any(row != header and shape == shapes[0] for row, shape in zip(body, shapes[1:], strict=True)):
+    with_digits = [header, *body] if any(map(_DIGITS.search, header)) else []
+    shapes = [[_DIGITS.sub("0", cell) for cell in row] for row in with_digits]
+    if any(row != header and shape == shapes[0] for row, shape in zip(body, shapes[1:], strict=False)):
         return False  # `Step, 1, Loss 0.5`: each row names its own numbers
     counts = any(map(counts_steps, header))
     apart = [column_key(name) in _NAMES_AND_DATES for name in header]
     if not counts and not (any(apart) and any(map(names_a_loss, header))):
         apart = [False] * len(header)
-    shares = [_share_of_numbers(row, apart) for row in body if len(row) == len(header)]
+    shares = (_share_of_numbers(row, apart) for row in body if len(row) == len(header))
     if counts:
-        return not body or max(shares, default=0.0) >= 0.5
+        return not body or any(share >= 0.5 for share in shares)
     named = not any(numeric) or bool(loss_of(head.path))
     return named and 2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
 
@@ -228,7 +229,7 @@ def read(path: Path) -> list[Attempt]:
         return attempts_of(path, len(listed[0]), columns_of(listed[0]), truncated=listed[1])
     rows = _begin(head)
     table = Table(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
-    if sorted(column_key(name).replace("walltime", "wall_time") for name in table.names) == DOWNLOADED:
+    if sorted(column_key(name).replace("walltime", "wall_time") for name in table.names[:4]) == DOWNLOADED:
         value = next(name for name in table.names if column_key(name) == "value")
         table.columns[path.stem.partition("-tag-")[2] or path.stem] = table.columns.pop(value)
     if not table.n_rows:

@@ -40,6 +40,7 @@ WRAPPERS |= {"events", "vis_data"}
 _PASSED_OVER = NOT_LOGS | {"chronicle-site", "node_modules", "__pycache__"}
 LOOK_LIMIT = "CHRONICLE_LOOK_LIMIT"  # environment variable: the most files that are no logs in what is named
 _MOST_OTHERS = 50_000
+_MOST_REMEMBERED = 8192  # files
 _TABLES = (".csv", ".tsv")
 _HIDDEN_STORES = frozenset([".neptune"])
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
@@ -105,7 +106,11 @@ def _beginning(path: Path, *version: int) -> Iterator[Head]:
 
 def log_like(path: Path) -> bool:
     """Whether the name of a file says that it is a log; if it cannot be read then, that is a problem."""
-    return "tfevents" in path.name or is_of_logs(os.path.splitext(plain_name(path))[1].lower())
+    return _is_named_as_log(plain_name(path))
+
+
+def _is_named_as_log(name: str) -> bool:
+    return "tfevents" in name or is_of_logs(os.path.splitext(name)[1].lower())
 
 
 def is_log(path: Path) -> bool:
@@ -119,23 +124,29 @@ def is_log(path: Path) -> bool:
         if is_side_file(path):
             return False
         if stat.S_ISREG(info.st_mode):
-            if "tfevents" in path.name or path.suffix == ".wandb":
+            if "tfevents" in path.name or path.name.endswith(".wandb"):
                 return info.st_size > 0
-            if not info.st_size:  # among them what the kernel makes when it is read, or never
-                return log_like(path)
-            is_table = plain_name(path).endswith(_TABLES)
-            if not log_like(path) or _may_be_settings(path) or is_table:
-                with _beginning(path, *version_of(path, info)) as begin:
-                    # what readers say is not kept: most of what is asked here is no log
-                    return (is_table and not names_its_rows(begin.lines)) or bool(_claiming(begin))
+            name = plain_name(path)
+            may_be_data = name.endswith(_TABLES) or _may_be_settings(name)
+            if info.st_size and (
+                may_be_data or not _is_named_as_log(name)
+            ):  # files of the kernel have no bytes
+                return _begins_as_log(path, name.endswith(_TABLES), *version_of(path, info))
     except (LogError, OSError):
         pass
     return log_like(path)
 
 
-def _may_be_settings(path: Path) -> bool:
-    """Whether the name says as little as that of any JSON document: trainers keep much in such files."""
-    name = plain_name(path)
+@lru_cache(maxsize=_MOST_REMEMBERED)  # a folder is searched for its runs, and again when they are read
+def _begins_as_log(path: Path, is_table: bool, *version: int) -> bool:
+    """Whether the first lines of a file are those of a log. Raises LogError and OSError."""
+    with _beginning(path, *version) as begin:
+        # what readers say is not kept: most of what is asked here is no log
+        return (is_table and not names_its_rows(begin.lines)) or bool(_claiming(begin))
+
+
+def _may_be_settings(name: str) -> bool:
+    """Whether a name says as little as that of any JSON document: trainers keep much in such files."""
     return name.endswith(".json") and name != "trainer_state.json"
 
 
@@ -147,7 +158,7 @@ def is_text(path: Path) -> bool:
             return False
         begin = Head.of(path)
         has_number = b"\0" not in begin.start and any(byte in begin.start for byte in b"0123456789")
-        return has_number and (_may_be_settings(path) or may_be_log(begin))
+        return has_number and (_may_be_settings(plain_name(path)) or may_be_log(begin))
     except OSError:
         return False
 

@@ -107,7 +107,8 @@ class Unpacked(NamedTuple):
 
 def plain_name(path: Path) -> str:
     """The name without the suffix of an archive: `run.csv` of `run.csv.gz`."""
-    return path.stem if path.suffix.lower() in _SUFFIXES else path.name
+    stem, point, ending = path.name.rpartition(".")
+    return stem if stem and (point + ending).lower() in _SUFFIXES else path.name
 
 
 def begins_archive(start: bytes) -> bool:

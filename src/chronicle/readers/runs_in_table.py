@@ -75,7 +75,7 @@ def _course_or_items(path: Path, read: Callable[..., Attempt], columns: Columns,
     names = [_OF_RUNS] if _OF_RUNS in columns else items.predictions(columns)
     names = names or items.grid_columns(columns, n_rows) or items.evaluated_episodes(path, columns)
     attempt = read()
-    steps = max(attempt.series.values(), key=len).steps
+    steps = max((series.steps for series in attempt.series.values()), key=len)
     n_moves, n_down = (np.count_nonzero(way(steps[1:], steps[:-1])) for way in (np.not_equal, np.less))
     if not names and attempt.axis == "row":
         names = items.item_columns(columns, n_rows)
@@ -305,7 +305,7 @@ def _by_keys(columns: Columns) -> dict[str, Column]:
 def _phases_in(name: str, column: Column) -> list[str]:
     """The word for its phase in each cell of a column that tells them apart, as a flag does (`is_validation`)
     or one of texts: of any name where it holds nothing else; [] for any other column."""
-    is_flag, phase = column_key(name).startswith("is_"), column_key(name).removeprefix("is_")
+    is_flag, phase = (key := column_key(name)).startswith("is_"), key.removeprefix("is_")
     if not (phase in _PHASES if is_flag else column.is_text):
         return []
     texts = (str(word).strip().lower() for word in column.values)
@@ -343,6 +343,7 @@ def _without(column: Column, evaluated: Mapping[str, Steps], training: Steps) ->
 # --- names of files ---
 
 
+@lru_cache(maxsize=64)
 def loss_of(path: Path) -> str:
     """The name of a file without its suffix, if it is that of a loss; "" for any other file."""
     return path.stem if names_a_loss(path.stem) else ""

@@ -99,7 +99,7 @@ class Head:
             text = _LONE_ZERO.sub(b"", text) if self.is_clean else text
         if b"\0" in text and not _is_utf16(text):
             text, is_cut = text[: text.rfind(b"\n", 0, text.index(b"\0")) + 1], False
-            if len(text.translate(None, _CONTROLS)) < len(text):
+            if not text or len(text.translate(None, _CONTROLS)) < len(text):
                 return []
         lines = text.decode(encoding_of(self.start), errors="replace").splitlines()
         return lines[:-1] if is_cut and len(lines) > 1 else lines

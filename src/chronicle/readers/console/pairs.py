@@ -11,7 +11,6 @@ is for a trainer in wide use.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -331,8 +330,9 @@ def reworded(text: str) -> str:
         text = re.sub(r"(?<=\d),(?=\d)", ".", text)
     text = units_as_names(_GLUED.sub(r"\1 ", text))
     text = _IN_SLASHES.sub(_each_named, text) if "/" in text else text
-    numbered = Counter(name for name, _ in dict.fromkeys(_NUMBERED.findall(text)))
-    for name in [name for name, n in numbered.items() if n > 1 and not counts(Pair(name, 0.0))]:
+    numbered = [name for name, _ in dict.fromkeys(_NUMBERED.findall(text))]
+    again = (name for name in dict.fromkeys(numbered) if numbered.count(name) > 1)
+    for name in [name for name in again if not counts(Pair(name, 0.0))]:
         text = re.sub(rf"(?<![\w.]){name} (?=\d{{1,3}}[ :=])", f"{name}_", text)
     for literal, pattern, new in _WORDINGS:
         if literal in text:
