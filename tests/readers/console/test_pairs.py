@@ -94,6 +94,8 @@ LINES = {
     "Epoch 9, global step 1680: 'val_loss' was not in top 3": {"Epoch": 9, "global step": 1680},
     "Metric val_loss improved by 0.004 >= min_delta = 0.0. New best score: 0.031": {"best val_loss": 0.031},
     "Validation loss decreased (0.5000 --> 0.3750).  Saving model": {"improved Validation loss": 0.375},
+    "  -> Saved best (loss: 0.2284)": {"improved loss": 0.2284},
+    "New best! Loss: 0.5": {"improved Loss": 0.5},
     "val_loss improved from inf to 2.5e-05, model saved": {"improved val_loss": 2.5e-05},
     "Saved PixelSNAIL model at epoch 3 with loss: 0.375": {"epoch": 3, "improved loss": 0.375},
     "Saved 3 models with loss: 0.375": {"Saved": 3, "models with loss": 0.375},

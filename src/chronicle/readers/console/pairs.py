@@ -211,6 +211,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # "Validation loss decreased (0.5 --> 0.4).  Saving model", "val loss improved from 0.5 to 0.4"
     ("loss ", r"(?i)^[^\w\n]{0,8}((?:\w+ )?\w{0,30}loss) (?:has )?(?:decreased?|improved|reduced|dropped):? "
      r"(?:\(?\S+ ?-{1,3}> ?|from \S+ to )([-+]?\d+(?:\.\d+)?(?:e[-+]\d+)?)\b.*", rf"{IMPROVED}\1: \2"),
+    # "-> Saved best (loss: 0.5)", "New best! Loss: 0.5"
+    ("est", r"(?i)^[^\w\n]{0,8}(?:sav(?:ed|ing) |new )(?:\w+ )?best(?: \w+){0,2} ?[!:(.,-]{1,2} ?"
+     r"((?:\w+ )?\w{0,30}loss) ?[:=] ?(?=[-+.\d])", rf"{IMPROVED}\1: "),
     # "Saved model at epoch 3 with loss: 0.5"
     (" with ", r"(?i)^[^\w\n]{0,8}sav(?:ed|ing) (?:\w+ ){1,3}(?:at|after|of|from) (epoch|step|iteration) "
      r"(\d{1,15}),? with ((?:\w+ ){0,2}loss) ?[:=]? ?(?=[-+.\d])", rf"\1 \2, {IMPROVED}\3: "),
