@@ -123,6 +123,18 @@ def test_the_head_of_a_log_that_comes_again_begins_another_launch(head: str, tmp
     assert steps(read(log(tmp_path, text)), "loss") == wanted | {"train.log#4": (29, 1, 29)}
 
 
+def test_the_bar_of_an_evaluation_below_a_head_told_again_begins_nothing(tmp_path: Path) -> None:
+    """Here the epochs go on, after a bar that shows no metric of the training."""
+    head = "dataset summary\nstart index\n"
+    bar = "".join(f"Extracting {n}/438, # of instances {60 * n}, time 3.50 sec.\n" for n in range(0, 438, 40))
+    rows = [
+        "".join(f"epoch {e}/4 batch {n}/165 loss: {9 - e - n / 200:.3f}\n" for n in range(0, 165, 40))
+        for e in range(4)
+    ]
+    attempts = read(log(tmp_path, head + (head + bar).join(rows)))
+    assert steps(attempts, "loss") == {"train.log": (20, 0, 655)}
+
+
 @pytest.mark.parametrize("head", ["Training...\n", "> TRAINING (2022-11-03 10:52:23)\n"])
 def test_what_comes_again_in_each_epoch_begins_nothing_where_steps_go_on(head: str, tmp_path: Path) -> None:
     text = "".join(head + lines(10 * epoch, 10 * epoch + 10) for epoch in range(4))

@@ -324,7 +324,9 @@ class LogReader:
         names_epoch = record.epoch is not None and course.counter == record.epoch.name  # perhaps as a heading
         launch.resumed |= self._has_started_again(record)
         self._loaded &= not counts
-        may_begin = (is_announced or launch.resumed) and (counts or plan.by_row or names_epoch)
+        is_aside = PROGRESS in record.shape and course.counter not in ("", *record.shape)
+        counts_on = counts and (not is_aside or any(map(is_judged, record.shape)))
+        may_begin = (is_announced or launch.resumed) and (counts_on or plan.by_row or names_epoch)
         if not may_begin:
             return step, counts
         facts = ({"trial": trial} if trial else {}) | {**launch.settings}
