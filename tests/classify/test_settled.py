@@ -158,10 +158,11 @@ def test_of_a_mean_loss_since_the_start_the_losses_between_rows() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_losses_that_vary_less_and_less_are_left_as_they_are(seed: int) -> None:
     """Those of a training that converges bend less and less, too. As means they would be of losses below 0,
-    or of some that lie high and low in turns."""
+    or of some that lie high and low in turns. Of losses that are below 0 themselves nothing tells it."""
     k, z = np.arange(1, 201), np.random.default_rng(seed).standard_normal(200)
     for losses in (
         np.exp(0.5 * z / k) * 2 / k,
+        8 / k - k / 40 + z / k,
         1 + 2 / k + 0.3 * z / k,
         0.5 + 3 * np.exp(-k / 20) + 0.01 * z,
     ):

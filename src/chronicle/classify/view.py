@@ -278,7 +278,7 @@ def _samples(series: Series) -> Series:
     # not high and low in turns beyond chance, as differences of rows do that are each a mean of their own
     is_alike = 0 < max(early, late) <= _AS_UNLIKE * min(early, late) and not _has_arrived(known.values)
     late = 2 * known.steps[0] > known.steps[1]  # it begins later than a loss since the start does
-    is_other = is_loss and (late or between.values.min() <= 0 < known.values.min())
+    is_other = is_loss and (late or between.values.min() <= 0)
     if is_other or not is_alike or len(between) < len(series):
         return series
     return between if np.corrcoef(last[1:], last[:-1])[0, 1] >= -2.0 / len(last) ** 0.5 else series
