@@ -240,14 +240,10 @@ def _acts(entry: Entry, notes: Mapping[str, list[RunEvent]], is_planned: bool) -
     for event in entry.events:
         last = acts[-1]
         if event.kind in JOINS:
-            join = joins.get(event.id)
-            led = _causes_of(earlier, join)
-            if last.finding in led:  # this restart carries out what was decided about the finding
+            act = _restart(event, joins.get(event.id), earlier, notes)
+            if last.finding in act.led:  # this restart carries out what was decided about the finding
                 acts.pop()
-            has_reason = any(e.id in notes for e in (event, *led))
-            if join and (join.changes or {"left_pattern", "inside_pattern"} & join.evidence.keys()):
-                has_reason = True
-            acts.append(_Act([event], led, joins=[join] if join else [], is_experiment=has_reason))
+            acts.append(act)
         elif event.kind in CHANGES and event.title != WARM_UP:
             if last.done and last.done[0].kind in CHANGES and last.done[0].attempt == event.attempt:
                 last.done.append(event)
@@ -255,12 +251,26 @@ def _acts(entry: Entry, notes: Mapping[str, list[RunEvent]], is_planned: bool) -
                 acts.append(_Act([event]))
         elif event.kind is EventKind.FINDING and not event.shows(OVERALL):
             last.followed.append(event)
-            decided = any(note.note_kind in _KINDS_OF_ACTS for note in notes.get(event.id, ()))
+            is_decided = any(note.note_kind in _KINDS_OF_ACTS for note in notes.get(event.id, ()))
             names = [f"the {event_name(done)}" for done in last.done] if last.is_experiment else []
-            if decided and not is_planned and not any(name in c for name in names for c in event.causes):
+            is_consequence = any(name in cause for name in names for cause in event.causes)
+            if is_decided and not is_planned and not is_consequence:
                 acts.append(_Act([event]))
         earlier.append(event)
     return acts
+
+
+def _restart(
+    event: Event, join: Join | None, earlier: Sequence[Event], notes: Mapping[str, list[RunEvent]]
+) -> _Act:
+    """The act of a restart. It is an experiment if somebody wrote about it or about what led to it, if it
+    changed something, or if it undid a finding."""
+    led = _causes_of(earlier, join)
+    is_noted = any(cause.id in notes for cause in (event, *led))
+    changed = join is not None and bool(
+        join.changes or {"left_pattern", "inside_pattern"} & join.evidence.keys()
+    )
+    return _Act([event], led, joins=[join] if join else [], is_experiment=is_noted or changed)
 
 
 def _causes_of(earlier: Sequence[Event], join: Join | None) -> list[Event]:

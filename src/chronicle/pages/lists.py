@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from itertools import groupby, islice, starmap
+from itertools import chain, groupby, islice, starmap
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -98,15 +98,11 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
     """reviews.md: what people judged, disagreements first; nothing if there is no review."""
     if not has_reviews(site):
         return
-    runs, stances = [], []  # a stance: (finding, last review of it, whether that confirms it)
+    runs = []  # (entry, last review of it, verdict in it, whether that agrees with the diagnosis)
     for entry in site.entries:
         if (review := last_review(entry.notes)) and (verdict := verdict_of(review)):
             runs.append((entry, review, verdict, verdict is entry.diagnosis.verdict))
-        findings = {event.id: event for event in entry.events if event.patterns}
-        by_time = sorted(entry.events, key=lambda event: moment(event.time))
-        last = {e.of: e for e in by_time if e.kind is EventKind.REVIEW and e.of in findings}
-        for of, event in last.items():
-            stances.append((RunEvent(entry, findings[of]), event, event.title.lower() == STANCES[0]))
+    stances = [*chain.from_iterable(map(_stances, site.entries))]
     runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
     stances.sort(key=lambda row: (row[2], -moment(row[1].time)))
     tally = Counter((finding.event.patterns[0], confirms) for finding, _, confirms in stances)
@@ -121,6 +117,14 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
         "patterns": [(p, site.pattern_title(p), tally[p, True], tally[p, False]) for p in judged],
     }
     yield Page("reviews.md", render("reviews.md.j2", values))
+
+
+def _stances(entry: Entry) -> list[tuple[RunEvent, Event, bool]]:
+    """Each finding that people reviewed, with the last review of it, and whether that confirms it."""
+    findings = {event.id: event for event in entry.events if event.patterns}
+    by_time = sorted(entry.events, key=lambda event: moment(event.time))
+    last = {e.of: e for e in by_time if e.kind is EventKind.REVIEW and e.of in findings}
+    return [(RunEvent(entry, findings[of]), e, e.title.lower() == STANCES[0]) for of, e in last.items()]
 
 
 def has_reviews(site: SiteData) -> bool:

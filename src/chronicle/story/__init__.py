@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
@@ -212,28 +212,38 @@ def _sequence_paragraph(
     run: RunView, happened: Sequence[Event], chosen: Sequence[Event], shown: Sequence[Event]
 ) -> str:
     """What happened apart from the events of the headline (``chosen``), in the order of time."""
-    begins, faults = {e.step for e in shown if e.patterns}, [e for e in happened if e.kind is EventKind.FAULT]
-    left = [e for e in faults if e not in shown]
-    several = len(left) > _MOST_ALIKE
+    faults = [event for event in happened if event.kind is EventKind.FAULT]
+    unshown = [fault for fault in faults if fault not in shown]
+    are_many = len(unshown) > _MOST_ALIKE
     # A finding that begins with a restart mentions the restart itself.
+    begins = {event.step for event in shown if event.patterns}
     known = {f"The run went on at {run.axis.place(step or 0)}." for step in begins}
-    events = [e for e in (*shown, *([] if several else left)) if e not in chosen and e.sentence not in known]
-    parts = [(happened.index(e), e.sentence) for e in events]
+    described = (*shown, *(() if are_many else unshown))
+    events = [event for event in described if event not in chosen and event.sentence not in known]
+    parts = [(happened.index(event), event.sentence) for event in events]
+    parts += _counted_findings(run, happened, shown)
+    if are_many:
+        more = "more " if len(unshown) < len(faults) else ""
+        counted = f"{plural(len(unshown), f'{more}fault')} of machines or jobs were logged."
+        parts.append((len(happened), counted))
+    sentences = _without_repeated_reasons([sentence for _, sentence in sorted(parts, key=itemgetter(0))])
+    first = min(events, key=happened.index, default=None)
+    if lead := _time_lead(happened, chosen, first) if first and first.sentence == sentences[0] else "":
+        sentences[0] = f"{lead}{sentences[0][:1].lower()}{sentences[0][1:]}"
+    return " ".join(sentences)
+
+
+def _counted_findings(
+    run: RunView, happened: Sequence[Event], shown: Sequence[Event]
+) -> Iterator[tuple[int, str]]:
+    """The findings that are not described one by one: how many of each name, and their place in the order."""
     for name, same in grouped(filter(_is_live_finding, happened), event_name).items():
         if rest := [event for event in same if event not in shown]:
             are_first = rest == same[: len(rest)]
             more = "" if are_first else "more "
             number = f"was one {more}{name}" if len(rest) == 1 else f"were {plural(len(rest), more + name)}"
             place = happened.index(rest[-1] if are_first else same[-1])
-            parts.append((place, f"There {number} {_where(run, rest)}."))
-    if several:
-        more = "more " if len(left) < len(faults) else ""
-        parts.append((len(happened), f"{plural(len(left), f'{more}fault')} of machines or jobs were logged."))
-    sentences = _without_repeated_reasons([sentence for _, sentence in sorted(parts, key=itemgetter(0))])
-    first = min(events, key=happened.index, default=None)
-    if lead := _time_lead(happened, chosen, first) if first and first.sentence == sentences[0] else "":
-        sentences[0] = f"{lead}{sentences[0][:1].lower()}{sentences[0][1:]}"
-    return " ".join(sentences)
+            yield place, f"There {number} {_where(run, rest)}."
 
 
 def _without_repeated_reasons(sentences: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ import numpy as np
 from chronicle.classify.patterns import BY_ID
 from chronicle.classify.report import numbered
 from chronicle.metrics.values import clipped, count, fault_words, grouped, instant, plural, stated, times_over
-from chronicle.model import Event, EventKind, Fault, JoinKind, Note, Quantity, Role, Track
+from chronicle.model import Event, EventKind, Fault, Floats, JoinKind, Note, Quantity, Role, Track
 from chronicle.story import measured
 from chronicle.story.measured import DIVERGES, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
 from chronicle.story.restarts import join_event, lettered
@@ -105,26 +105,34 @@ def _are_one_crash(first: Fault, later: Fault) -> bool:
 
 def _fault_event(run: RunView, crash: Sequence[Sequence[Fault]]) -> Event:
     """The event of the faults of one crash; ``crash`` holds those of one kind and message together."""
-    first, every = crash[0][0], [*chain.from_iterable(crash)]
-    who = clipped(", ".join(dict.fromkeys(fault.host for fault in every if fault.host)), 80)
-    kinds, on = [*dict.fromkeys(faults[0].kind for faults in crash)], f" on {who}" if who else ""
-    what = "stop" if {*kinds} <= {*_STOPS} else "fault"
+    first, hosts = crash[0][0], (fault.host for fault in chain.from_iterable(crash) if fault.host)
+    who = clipped(", ".join(dict.fromkeys(hosts)), 80)
+    kinds = [*dict.fromkeys(faults[0].kind for faults in crash)]
+    noun, on = "stop" if {*kinds} <= {*_STOPS} else "fault", f" on {who}" if who else ""
     numbers = [sum(fault.count for fault in faults) for faults in crash]
     often = [f" {times_over(number)}" if number > 1 else "" for number in numbers]
     quotes = [f"“{clipped(faults[0].what, 300).rstrip('.: ')}”" for faults in crash]
-    logged = f"a {what} was logged{often[0]}{on}: {quotes[0]}."
+    logged = f"a {noun} was logged{often[0]}{on}: {quotes[0]}."
     if len(crash) > 1:
-        logged = f"{what}s were logged{on}: {listed([*map(''.join, zip(quotes, often, strict=True))])}."
-    begun = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
-    begun = (pair for pair in begun if pair[0] <= first.at_time)
-    attempt = max(begun, default=(0, ""))[1]  # the last one that had begun; empty if there are no times
-    step, time = first.at_step, instant(first.at_time)
-    where = "" if step is None else f"at {run.axis.place(step)}"
+        logged = f"{noun}s were logged{on}: {listed([*map(''.join, zip(quotes, often, strict=True))])}."
+    begins = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
+    # The last attempt that had begun; empty if there are no times.
+    _, attempt = max((begin for begin in begins if begin[0] <= first.at_time), default=(0, ""))
+    where = "" if first.at_step is None else f"at {run.axis.place(first.at_step)}"
     sentence, kind = f"{where} {logged}".lstrip(), ", ".join(map(fault_words, kinds))
-    words = f"{what.capitalize()}: {kind}", sentence[:1].upper() + sentence[1:], f"{kind} {where}".rstrip()
-    event_id, *also = (f"fault-{kind}-{coarse(step or 0)}" for kind in kinds)
-    event = Event(event_id, EventKind.FAULT, *words, step=step, time=time, attempt=attempt, who=who)
-    return replace(event, also=tuple(also))
+    event_id, *also = (f"fault-{kind}-{coarse(first.at_step or 0)}" for kind in kinds)
+    return Event(
+        event_id,
+        EventKind.FAULT,
+        f"{noun.capitalize()}: {kind}",
+        sentence[:1].upper() + sentence[1:],
+        f"{kind} {where}".rstrip(),
+        step=first.at_step,
+        time=instant(first.at_time),
+        attempt=attempt,
+        who=who,
+        also=tuple(also),
+    )
 
 
 def _end_event(run: RunView) -> Iterator[Event]:
@@ -143,34 +151,36 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
     """The event of a group of findings, named by the gravest one; its text tells all, in order of step."""
     lead, family = group.lead, _family(group.lead.pattern)
     words, numbers = finding_words(run, lead)
-    often = sum(p.pattern == lead.pattern and p.metric == lead.metric for p in group.parts)
+    often = sum(part.pattern == lead.pattern and part.metric == lead.metric for part in group.parts)
     peaks = lead.pattern in RISES - DIVERGES - {"level-shift"}
     stages = f"peaked {times_over(often)}" if peaks else f"came in {count(often)} stages"
-    again = f" It {stages}." if often > 1 else ""
-    placed = [(lead.start_step, f"{words.sentence}{again}")]
+    placed = [(lead.start_step, f"{words.sentence} It {stages}." if often > 1 else words.sentence)]
     gravest_first = sorted(group.parts, key=attrgetter("severity", "start_step"), reverse=True)
     by_family = grouped(gravest_first, lambda part: _family(part.pattern))
     for part in (same[0] for name, same in by_family.items() if name != family):
-        more, further = finding_words(run, part)
-        placed.append((part.start_step, more.sentence))
-        numbers += further
-    sentences, shorts = [sentence for _, sentence in sorted(placed, key=itemgetter(0))], words.short
+        part_words, part_numbers = finding_words(run, part)
+        placed.append((part.start_step, part_words.sentence))
+        numbers += part_numbers
+    sentences, short = [sentence for _, sentence in sorted(placed, key=itemgetter(0))], words.short
     if explained := lead.evidence.get("explained_by"):
         sentences.append(f"It does not count against the run ({explained}).")
-    if not (live := lead.pattern == "failed-run" or run.is_live(lead.attempt, lead.start_step)):
+    is_live = lead.pattern == "failed-run" or run.is_live(lead.attempt, lead.start_step)
+    if not is_live:
         sentences.append("This branch was discarded later.")
-        shorts += " · discarded"
-    at = run.index(lead.attempt)
-    event_id = f"{family}{'' if at is None else f'-a{at + 1}'}-{coarse(lead.start_step)}"
-    texts = BY_ID[lead.pattern].title, " ".join(sentences), shorts, str(group.number)
+        short += " · discarded"
+    attempt = run.index(lead.attempt)
+    of_attempt = "" if attempt is None else f"-a{attempt + 1}"
     return Event(
-        event_id,
+        f"{family}{of_attempt}-{coarse(lead.start_step)}",
         EventKind.FINDING,
-        *texts,
+        BY_ID[lead.pattern].title,
+        " ".join(sentences),
+        short,
+        mark=str(group.number),
         step=lead.start_step,
         end_step=lead.end_step,
         attempt=lead.attempt or "",
-        live=live,
+        live=is_live,
         verdict=group.verdict,
         severity=lead.severity,
         numbers=numbers,
@@ -339,36 +349,32 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
 
 
 def _change_event(run: RunView, track: Track, kind: EventKind, jumps: list[int]) -> Event:
-    first, last, name = jumps[0], jumps[-1], track.role.value.replace("-", " ")
+    """The event of the jumps of a scheduled quantity at these rows of a track."""
+    first, last = jumps[0], jumps[-1]
     attempt, begin, end = int(track.attempt[first]), int(track.steps[first]), int(track.steps[last])
     owner = run.timeline.attempts[attempt].name
     earlier = track.values[:first][track.attempt[:first] == attempt]
-    before, after = earlier[-1], track.values[last]
-    names, verb, title = ("before", "after"), "rose" if after > before else "fell", kind.value.capitalize()
-    # A learning rate that rises from the first value, or in stages from the first level, of its training on.
-    first_level = earlier[earlier > 0]
-    from_start = len(first_level) == 1 or (len(jumps) > 1 and np.ptp(first_level) == 0)
-    goes_on = any(join.after == attempt for join in run.timeline.joins)
-    if from_start and kind is EventKind.SCHEDULE and after > before and not goes_on:
-        verb, title = "warmed up", WARM_UP
-    levels = [before, *track.values[jumps]]
-    where = f"{'by' if title == WARM_UP else 'at'} {run.axis.place(begin)}"
+    before, after, names = earlier[-1], track.values[last], ("before", "after")
+    verb, title, at = "rose" if after > before else "fell", kind.value.capitalize(), "at"
+    if kind is EventKind.SCHEDULE and after > before and _warms_up(run, attempt, earlier, len(jumps)):
+        verb, title, at = "warmed up", WARM_UP, "by"
+    where = f"{at} {run.axis.place(begin)}"
     short, form = f"{{}} → {{}} {where}", f"{verb} from {{}} to {{}} {where}"
     if len(jumps) > 1:
         number, over = count(len(jumps)), f"over {run.axis.place(begin, end)}"
         stages = f"in {number} stages"
         short, form = f"{{}} → {{}} {stages}", f"{verb} from {{}} to {{}} {stages} {over}"
+        levels = [before, *track.values[jumps]]
         if len(set(np.sign(np.diff(levels)).tolist())) > 1:  # it went both ways: its range says more
             before, after, names = min(levels), max(levels), ("lowest", "highest")
             short = f"between {{}} and {{}}, {number} changes"
             form = f"changed {number} times {over}, between {{}} and {{}}"
-    words = stated(before), stated(after)
-    sentence = run.in_training(owner, f"The {name} {form.format(*words)}.")
+    name, words = track.role.value.replace("-", " "), (stated(before), stated(after))
     return Event(
         f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
         kind,
         title,
-        sentence,
+        run.in_training(owner, f"The {name} {form.format(*words)}."),
         f"{name} {short.format(*words)}",
         step=begin,
         end_step=end if len(jumps) > 1 else None,
@@ -376,3 +382,11 @@ def _change_event(run: RunView, track: Track, kind: EventKind, jumps: list[int])
         live=bool(track.live[first]),
         numbers=tuple(map(Quantity, names, (before, after), words)),
     )
+
+
+def _warms_up(run: RunView, attempt: int, earlier: Floats, n_jumps: int) -> bool:
+    """Whether a learning rate rises from the first value, or in stages from the first level, of its training
+    on. ``earlier`` are its values in the attempt before it rises."""
+    levels = earlier[earlier > 0]
+    from_start = len(levels) == 1 or (n_jumps > 1 and np.ptp(levels) == 0)
+    return bool(from_start) and not any(join.after == attempt for join in run.timeline.joins)
