@@ -28,7 +28,7 @@ from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError, contained
 from chronicle.model import COLUMNS, Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.pages.gallery import listed
-from chronicle.readers import local, read_all
+from chronicle.readers import Reading, local, read_all
 from chronicle.readers.read_on import kept_in
 from chronicle.story import picture_edge, tell
 from chronicle.timeline import on_axis, stitch
@@ -162,16 +162,11 @@ class Run:
 
     def read(self) -> tuple[list[Attempt], list[str]]:
         """All attempts, with the roles and units that the configuration declares, and the problems."""
-        folder, stated, settings = self.folder, self.folder.config, self.settings
-        aliases = [(name, Role(role)) for name, role in [*stated.roles.items(), *settings.roles.items()]]
+        folder = self.folder
         attempts: list[Attempt] = []
         problems: list[ChronicleError] = []
         for log in (*folder.logs, *folder.machine_logs):
-            reading = None if aliases or folder.only else folder.readings.get(log)
-            if reading and not all(Path(source).exists() for a in reading.attempts for source in a.sources):
-                reading = None  # a log was removed since: read again, which reports it as missing
-            only = folder.only if log in folder.logs else ""
-            reading = reading or read_all(log, aliases=aliases, only=only)
+            reading = self._reading(log)
             several = len(folder.logs) > 1 or log in folder.machine_logs
             within = f"{log.name}/" if several and log.is_dir() else ""
             attempts += [  # the attempt of a folder that is one log already has the name of the folder
@@ -186,14 +181,27 @@ class Run:
                 raise problems[0]
             remedy = "`chronicle doctor` shows what is in it"
             raise NothingToRead(_logs_of(folder), "no series of numbers is in it", remedy=remedy)
-        units = {**settings.units, **stated.units}
+        return [*map(self._as_stated, attempts)], [str(problem) for problem in problems]
 
-        def as_stated(attempt: Attempt) -> Attempt:
-            series = {m: replace(s, unit=units[m]) if m in units else s for m, s in attempt.series.items()}
-            return replace(attempt, axis=stated.axis or attempt.axis, series=series)
+    def _reading(self, log: Path) -> Reading:
+        """What was read of a log when the runs were sought, if nothing else is wanted; else it is read."""
+        folder = self.folder
+        stated = (*folder.config.roles.items(), *self.settings.roles.items())
+        known: Reading | None = None if stated or folder.only else folder.readings.get(log)
+        # A log that was removed since is read again, which reports it as missing.
+        if known and all(Path(source).exists() for a in known.attempts for source in a.sources):
+            return known
+        aliases = [(name, Role(role)) for name, role in stated]
+        return read_all(log, aliases=aliases, only=folder.only if log in folder.logs else "")
 
-        declared = [*map(as_stated, attempts)] if units or stated.axis else attempts
-        return declared, [str(problem) for problem in problems]
+    def _as_stated(self, attempt: Attempt) -> Attempt:
+        """The attempt with the units and the axis that the configuration states."""
+        stated = self.folder.config
+        units = {**self.settings.units, **stated.units}
+        if not units and not stated.axis:
+            return attempt
+        series = {m: replace(s, unit=units[m]) if m in units else s for m, s in attempt.series.items()}
+        return replace(attempt, axis=stated.axis or attempt.axis, series=series)
 
     def timeline(self) -> Timeline:
         """The run, read and stitched. Raises ChronicleError if nothing of it can be read."""

@@ -7,7 +7,7 @@ Each function returns the columns that show it, and [] if the rows may be the co
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,7 @@ Columns = Mapping[str, Column]
 def grid_columns(columns: Columns, n_rows: int) -> list[str]:
     """The settings in a table with a few results of each of several trainings, say after 10, 50 and 100
     epochs; [] for any other table. Its steps begin again and again, and a setting changes where they do and
-    nowhere else. One training would be logged from its first step on, at equal distances. No counter grows in
-    every row of such a table, and three rows are no log if the steps begin again that often."""
+    nowhere else. No counter grows in every row of such a table."""
     if not FEWEST_ITEMS <= n_rows <= LARGEST_GRID:
         return []
     filled = {n: c.values for n, c in columns.items() if len(c.rows) == n_rows}
@@ -67,20 +66,26 @@ def grid_columns(columns: Columns, n_rows: int) -> list[str]:
         return []
     for name, steps in filled.items():
         may_count = not columns[name].is_text and float(steps[0]).is_integer() and _may_count(name)
-        if not may_count or not np.array_equal(steps, np.floor(steps)):
-            continue
-        begins = np.flatnonzero(steps[1:] <= steps[:-1]) + 1
-        is_size = 4 * len(begins) > 3 * len(steps)  # such as that of a batch, which hardly ever grows
-        is_size |= 2 * len(np.unique(steps)) > len(steps)  # or the tokens of one: steps of a grid come again
-        if len(begins) + 1 < FEWEST_ITEMS or is_size:
-            continue
-        longest = max(np.split(steps, begins), key=len)
-        gaps = np.diff(longest)
-        logged = longest[0] in (0, 1, *gaps[:1]) and bool((gaps == gaps[:1]).all())
-        repeated = len(longest) <= FEWEST_ITEMS and len(begins) >= _RANKED
-        if len(longest) < _RANKED and (repeated or not logged):
-            return [n for n, cells in filled.items() if n != name and is_setting(n, cells, begins)]
+        if may_count and np.array_equal(steps, np.floor(steps)):
+            begins = np.flatnonzero(steps[1:] <= steps[:-1]) + 1
+            if _are_steps_of_grid(steps, begins):
+                return [n for n, cells in filled.items() if n != name and is_setting(n, cells, begins)]
     return []
+
+
+def _are_steps_of_grid(steps: NDArray[Any], begins: NDArray[np.intp]) -> bool:
+    """Whether steps that begin again at these rows are those of several trainings in a table of results. One
+    training would be logged from its first step on, at equal distances; but three rows are no log if the
+    steps begin again that often."""
+    is_size = 4 * len(begins) > 3 * len(steps)  # such as that of a batch, which hardly ever grows
+    is_size |= 2 * len(np.unique(steps)) > len(steps)  # or the tokens of one: steps of a grid come again
+    if len(begins) + 1 < FEWEST_ITEMS or is_size:
+        return False
+    longest = max(np.split(steps, begins), key=len)
+    gaps = np.diff(longest)
+    is_logged = longest[0] in (0, 1, *gaps[:1]) and bool((gaps == gaps[:1]).all())
+    is_repeated = len(longest) <= FEWEST_ITEMS and len(begins) >= _RANKED
+    return len(longest) < _RANKED and (is_repeated or not is_logged)
 
 
 def _may_count(name: str) -> bool:
@@ -127,26 +132,30 @@ def _is_grid(values: NDArray[Any]) -> bool:
 
 
 def _names_items(name: str, column: Column, n_rows: int) -> bool:
-    """Whether a column alone says of which configuration or item each row is: by texts that differ, or by
-    settings that no training changes. A text must not be a flag or the name of a step (`model_epoch10.pt`).
-    Settings come again after others, as in a grid; what changes once or twice is a phase of a training. A
-    column ``name`` only counts if nearly all of its texts differ."""
+    """Whether a column alone says of which configuration or item each row is, by texts that differ or by
+    settings that no training changes. A column ``name`` only counts if nearly all of its texts differ."""
     cells = column.values.tolist()
-    distinct, changes = set(cells), sum(a != b for a, b in pairwise(cells))
-    is_place = column_key(name) in PLACES and not (name == "name" and 10 * len(distinct) > 9 * n_rows)
+    n_distinct = len(set(cells))
+    is_place = column_key(name) in PLACES and not (name == "name" and 10 * n_distinct > 9 * n_rows)
     if n_rows < FEWEST_ITEMS or is_place or 2 * len(cells) < n_rows:
         return False
-    again = changes >= len(distinct) > 1
-    if not column.is_text:
-        places = plain(name) in _PLACE and any(a > b for a, b in pairwise(cells))  # of items that were drawn
-        is_item = (places or ITEM.fullmatch(plain(name)) is not None) and len(distinct) == len(cells)
-        return is_item or are_sizes(name, cells) or (again and SETTING.fullmatch(plain(name)) is not None)
-    if not again and (len(distinct) < 2 or 4 * len(distinct) < n_rows):
-        return False
-    texts = list(map(str, distinct))
-    words = sum(_A_WORD.search(text) is not None for text in texts)
-    counts = sum(_COUNTED.search(text) is not None for text in texts)
-    return 2 * words > len(texts) >= 2 * counts and not {text.lower() for text in texts} <= _FLAGS
+    # Settings come again after others, as in a grid; what changes once or twice is a phase of a training.
+    n_changes = sum(a != b for a, b in pairwise(cells))
+    comes_again = n_changes >= n_distinct > 1
+    if column.is_text:
+        are_enough = comes_again or (n_distinct > 1 and 4 * n_distinct >= n_rows)
+        return are_enough and _are_items(set(map(str, cells)))
+    was_drawn = plain(name) in _PLACE and any(a > b for a, b in pairwise(cells))
+    is_item = (was_drawn or ITEM.fullmatch(plain(name)) is not None) and n_distinct == len(cells)
+    is_setting = comes_again and SETTING.fullmatch(plain(name)) is not None
+    return is_item or is_setting or are_sizes(name, cells)
+
+
+def _are_items(texts: Collection[str]) -> bool:
+    """Whether texts name things: most have a word, and few name a step (`model_epoch10.pt`) or are flags."""
+    n_with_word = sum(_A_WORD.search(text) is not None for text in texts)
+    n_steps = sum(_COUNTED.search(text) is not None for text in texts)
+    return 2 * n_with_word > len(texts) >= 2 * n_steps and not {text.lower() for text in texts} <= _FLAGS
 
 
 def predictions(columns: Columns) -> list[str]:

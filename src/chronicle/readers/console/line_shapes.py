@@ -195,25 +195,23 @@ def _learn(raw: bytes, parser: Parser) -> Learned | None:
         }
     except _Unclear:
         return None
+    if any(owners[i] not in (None, pair) for pair, (own_runs, _) in numbers.items() for i in own_runs):
+        return None
     # What stands in the place of each run: the same digits, or as many others.
     written = [
         owner if isinstance(owner, bytes) else rb"\d{%d}" % (end - start)
         for owner, (start, end) in zip(owners, runs, strict=True)
     ]
-    with_commas, spans = False, dict[Span, int]()
-    for pair, (own_runs, span) in numbers.items():
-        spans[span] = pair
-        commas = b"," in raw[slice(*span)]
-        with_commas |= commas
-        for i in own_runs:
-            if owners[i] not in (None, pair):
-                return None
+    for own_runs, (start, end) in numbers.values():
+        for i in own_runs if b"," not in raw[start:end] else ():
             are_decimals = raw[runs[i][0] - 1 : runs[i][0]] == b"."
-            if not commas and (are_decimals or i == own_runs[0]):  # it is no exponent: others may be longer
+            if are_decimals or i == own_runs[0]:  # it is no exponent: others may be longer
                 written[i] = rb"\d{1,%d}" % (_MOST_DECIMALS if are_decimals else _MOST_WHOLE)
-    in_order = dict(sorted(spans.items()))
-    pattern = re.compile(_pattern(raw, dict(zip(runs, written, strict=True)), in_order))
-    return Learned(reading, pattern, tuple(in_order.values()), with_commas)
+    pair_at = {span: pair for pair, (_, span) in numbers.items()}
+    spans = sorted(pair_at)
+    pattern = re.compile(_pattern(raw, dict(zip(runs, written, strict=True)), spans))
+    with_commas = any(b"," in raw[start:end] for start, end in spans)
+    return Learned(reading, pattern, tuple(pair_at[span] for span in spans), with_commas)
 
 
 def _pattern(raw: bytes, runs: Mapping[Span, bytes], groups: Iterable[Span]) -> bytes:

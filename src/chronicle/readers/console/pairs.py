@@ -420,29 +420,38 @@ def pairs(text: str) -> list[Pair]:
     score_end = -1  # of a score: "acc: 98.5% (197/200)" says it again
     first_ends = dict[str, int]()  # of each name in the line
     for match in _PAIR.finditer(text):
-        words = match["name"] or ""
+        words, start = match["name"] or "", match.start()
         if words.rpartition(" ")[2].lower() in _NO_MEASURE:
             continue
         name = words if words and _BEST.match(text, match.start("name")) else _name(words)
-        if words and (not name or match.start() == unit_start):
+        if words and (not name or start == unit_start):
             sign = text[match.end("name") : match.start("value")]
             unit_start = -1 if ":" in sign or "=" in sign else match.end() + 1
             continue
-        value, start = number(match["value"].replace(",", "")), match.start()
-        of_memory = match["unit"] and "mem" in name.lower()
-        if value is None or of_memory or not (name or match["of"]):
+        if (pair := _pair(name, match)) is None:
             continue
-        if match["duration"] and not match["of"] and _is_no_time(name, text[match.end("value")]):
-            name = f"{name} time"  # `Step: 83ms`, which counts nothing; `total: 54.5ms`, which is no loss
-        if name or text[start] != "(" or score_end < 0 or text[score_end:start].strip():
-            unit = _THOUSANDS[match["unit"]] if match["unit"] else 0
-            if name in first_ends:
-                name = _of_phase(name, text[first_ends[name] : match.start("value")])
-            first_ends.setdefault(name, match.end())
-            in_line.append(Pair(name or PROGRESS, value * (unit or 1), int(match["of"] or 0), unit))
-        score_end = match.end() if role_of(name) in MEASURES else -1
+        is_again = not pair.name and text[start] == "(" and score_end >= 0
+        if not is_again or text[score_end:start].strip():
+            if pair.name in first_ends:
+                since = text[first_ends[pair.name] : match.start("value")]
+                pair = pair._replace(name=_of_phase(pair.name, since))
+            first_ends.setdefault(pair.name, match.end())
+            in_line.append(pair if pair.name else pair._replace(name=PROGRESS))
+        score_end = match.end() if role_of(pair.name) in MEASURES else -1
     is_lone = len(in_line) == 1  # "[3] Training begins" is an item of a list
     return [] if is_lone and (list_number or STATEMENT.search(text)) else in_line
+
+
+def _pair(name: str, match: re.Match[str]) -> Pair | None:
+    """The number that was matched, under its name if it has one; None if it measures or counts nothing."""
+    value, unit = number(match["value"].replace(",", "")), match["unit"]
+    of_memory = unit and "mem" in name.lower()
+    if value is None or of_memory or not (name or match["of"]):
+        return None
+    if match["duration"] and not match["of"] and _is_no_time(name, match.string[match.end("value")]):
+        name = f"{name} time"  # `Step: 83ms`, which counts nothing; `total: 54.5ms`, which is no loss
+    times = _THOUSANDS[unit] if unit else 0
+    return Pair(name, value * (times or 1), int(match["of"] or 0), times)
 
 
 def _in_pairs(text: str) -> str:

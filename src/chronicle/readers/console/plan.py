@@ -371,7 +371,7 @@ def _bars_of_training(records: Iterable[Record]) -> dict[str, bool]:
     """The bars beside which, or after which, it is said how a training goes, and whether each counts its
     steps: some stand still while it goes on, or count its epochs."""
     bars, latest = dict[str, _Bar](), _Bar()
-    has_moved = at_end = False  # whether the latest bar moved since the last line, and whether it is full
+    has_moved = is_full = False  # whether the latest bar moved since the last line, and was drawn to its end
     epochs = set[float]()  # of all lines of the training; NaN where none is named outside of a bar
     for record in records:
         drawn = [pair for pair in record.pairs if pair.name == PROGRESS]
@@ -380,7 +380,7 @@ def _bars_of_training(records: Iterable[Record]) -> dict[str, bool]:
             bar.of_search |= "best trial" in map(str.lower, record.shape)
             bar.names_epoch |= record.epoch is not None
         if own:
-            latest, has_moved, at_end = own[-1], True, any(pair.value == pair.of for pair in drawn)
+            latest, has_moved, is_full = own[-1], True, any(pair.value == pair.of for pair in drawn)
             latest.places.update(pair.value for pair in drawn)
         if not bars or not record.is_training:
             continue
@@ -390,9 +390,9 @@ def _bars_of_training(records: Iterable[Record]) -> dict[str, bool]:
             for bar in own or [latest]:
                 bar.of_training = True
             # Below a full bar, it is the line that counts the epochs.
-            moved = has_moved and (bool(own) or record.epoch is None or not at_end)
-            latest.n_moved += moved
-            latest.n_still += not moved
+            is_moving = has_moved and (bool(own) or record.epoch is None or not is_full)
+            latest.n_moved += is_moving
+            latest.n_still += not is_moving
             has_moved = False
     judged_bars = {key: bar for key, bar in bars.items() if bar.of_training and not bar.of_search}
     return {key: not _stands_still(bar, epochs) for key, bar in judged_bars.items()}
