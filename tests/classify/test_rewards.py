@@ -54,8 +54,9 @@ def test_a_reward_that_goes_on_rising_is_none() -> None:
 
 
 def test_an_entropy_that_comes_back_or_passes_through_zero_is_none() -> None:
-    shares = np.linspace(1.0, -1.0, 2000), np.r_[np.linspace(1, 0, 200), np.zeros(800), np.full(1000, 0.5)]
-    for share in shares:
+    comes_back = np.r_[np.linspace(1, 0, 200), np.zeros(800), np.full(1000, 0.5)]
+    a_little_below = np.r_[np.linspace(1, -0.02, 200), np.full(1800, -0.02)]
+    for share in (np.linspace(1.0, -1.0, 2000), comes_back, a_little_below):
         curve = agent(Curve(3))
         curve.log("entropy", Role.POLICY_ENTROPY, 2.0 * share + curve.own_noise(0.01))
         assert COLLAPSE not in patterns(curve.run())
@@ -159,6 +160,9 @@ def test_a_judge_that_no_longer_agrees(name: str, sign: int) -> None:
         pytest.param(0.2 + T, np.interp(T, [0, 0.2, 1], [0.3, 0.6, 0.55]), id="a little less in the end"),
         pytest.param(np.interp(T, [0, 0.2, 1], [0.3, 0.6, 0.6]), TURNS, id="the reward stood still"),
         pytest.param(0.2 + T, np.interp(T, [0, 0.5, 0.7, 1], [0.0, 0.6, -0.6, 0.3]), id="it swings"),
+        pytest.param(
+            np.interp(T, [0.3, 0.5, 0.97, 1], [0.6, -4, 0.9, -0.1]), TURNS, id="the reward is lower"
+        ),
     ],
 )
 def test_no_reward_hacking(reward: NDArray[np.float64], score: NDArray[np.float64]) -> None:

@@ -278,7 +278,7 @@ def gone_from(entropy: Series) -> tuple[float, float] | None:
     shares = level / start
     there = np.flatnonzero(~(shares <= GONE_SHARE))
     first = int(there[-1]) + 1 if len(there) else 0
-    if first == len(shares) or shares.min() < -GONE_SHARE:
+    if first == len(shares) or shares.min() < -1e-6:  # as of a density: no share says what is left
         return None
     return float(steps[first]), float(shares[-1])
 
@@ -377,7 +377,7 @@ def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for score in attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE):
         fall = None if is_extreme(score.metric) or goes_along(score, objective) else ascent(score)
         way = ascent(objective.pick(objective.steps >= fall.best_step)) if fall and fall.collapsed else None
-        if fall is None or way is None or not way.learned or way.gained < least:
+        if fall is None or way is None or not way.learned or way.gained < least or way.last <= way.first:
             continue
         sign = direction(score)
         steps, levels = in_blocks(score, measure.BLOCKS)
