@@ -450,3 +450,16 @@ def test_an_epoch_that_falls_to_a_rate_of_zero_begins_another_training(tmp_path:
         "train.log#1": (12, 1, 12),
         "train.log#2": (28, 1, 28),
     }
+
+
+@pytest.mark.parametrize("waited_min", [5, 80])
+def test_batches_that_begin_again_after_a_long_pause_are_of_another_training(
+    waited_min: int, tmp_path: Path
+) -> None:
+    """Where no epoch is named, whole passes over them are epochs, but none waits so long to begin."""
+    minutes = [*range(41), *range(41 + waited_min, 82 + waited_min)]
+    clocks = [f"2025-01-02 {9 + at // 60:02d}:{at % 60:02d}:00 - " for at in minutes]
+    rows = [f"update {n % 41}/40 loss: {2 - n / 100:.3f}\n" for n in range(82)]
+    text = "".join(clock + row for clock, row in zip(clocks, rows, strict=True))
+    wanted = {5: {"train.log": (82, 0, 80)}, 80: {f"train.log#{n}": (41, 0, 40) for n in (1, 2)}}
+    assert steps(read(log(tmp_path, text)), "loss") == wanted[waited_min]

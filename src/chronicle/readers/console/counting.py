@@ -96,10 +96,8 @@ class Epochs:
     def step(self, epoch: float, step: int, length: int = 0) -> int:
         """The step over all epochs; ``length`` is how many steps an epoch has, 0 if that is not known."""
         is_full = 0 < _WHOLE_PASS * length <= self._step
-        if step == 0 and epoch == self.epoch and is_full:
-            return (
-                self._offset + length
-            )  # a full bar is drawn empty before its next epoch is named (Lightning)
+        if step == 0 and epoch == self.epoch and is_full:  # drawn empty before its next epoch is named
+            return self._offset + length
         if self.epoch is None:
             self._enter_first(epoch, step, length)
         elif epoch != self.epoch:
@@ -198,6 +196,10 @@ class Course:
         has_grown = now.last is not None and step is not None and now.last > step
         return not has_grown or now.epoch < epoch
 
+    def has_begun_pass(self, before: Position) -> bool:
+        """Whether whole passes over the batches are counted as epochs, and one has begun since."""
+        return self._now.counts_passes and self._now.epoch > before[1]
+
     def begins_stage(self, record: Record, steps: Sequence[int]) -> bool:
         """Whether a record is of another stage, which has a counter of its own, or the first one where epochs
         that begin again had none. ``steps`` are those of the rows so far."""
@@ -226,8 +228,7 @@ class Course:
         before = now.count if now.count.of else now.aside
         pair = record.counters[0][1] if record.counters else before
         is_loop = pair.of > 0 < before.of and pair.name == before.name and record.epoch is None
-        in_epoch = now.counted_in_epoch or before is now.aside
-        other_end = pair.of != before.of
+        in_epoch, other_end = now.counted_in_epoch or before is now.aside, pair.of != before.of
         if is_loop and announced and record.counters and now.epoch_named and in_epoch:
             return other_end or pair.value <= before.value
         return is_loop and other_end and (now.beside_epoch or (in_epoch and pair.of < before.of))
@@ -330,8 +331,7 @@ class Course:
         own_steps = counts[:n].astype(np.int64)
         steps = own_steps if _is_global(before.name) else now.epochs.go_on(own_steps)
         now.last, now.count = int(steps[-1]), before._replace(value=float(counts[n - 1]))
-        begins_passes = before.of > 0 and not now.epoch
-        now.counts_passes = form.epoch < 0 and (now.counts_passes or begins_passes)
+        now.counts_passes = form.epoch < 0 and (now.counts_passes or (before.of > 0 and not now.epoch))
         return steps
 
     def _is_other(self, pair: Pair) -> bool:

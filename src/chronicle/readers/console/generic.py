@@ -322,7 +322,9 @@ class LogReader:
         position_before = course.position
         step, counts = self._count_record(record)
         names_epoch = record.epoch is not None and course.counter == record.epoch.name  # perhaps as a heading
-        launch.resumed |= self._has_started_again(record)
+        begins_pass = course.has_begun_pass(position_before) and self._has_paused(record)
+        is_announced |= begins_pass
+        launch.resumed |= self._loaded and launch.event == REPEATED and self._has_paused(record)
         self._loaded &= not counts
         is_aside = PROGRESS in record.shape and course.counter not in ("", *record.shape)
         counts_on = counts and (not is_aside or any(map(is_judged, record.shape)))
@@ -335,7 +337,7 @@ class LogReader:
             log.facts |= {} if len(log.rows) else {"resumed": True}  # there may be no other launch
         self._launch, self._trial = _Launch(), trial
         is_first = plan.by_row or is_other_stage or not len(log.rows)
-        by_count = is_other_trial or launch.event == LAUNCH
+        by_count = is_other_trial or begins_pass or launch.event == LAUNCH
         if is_announced and (is_first or course.is_behind(position_before, counted=by_count)):
             log.launch(facts)
             course.launch()
@@ -348,13 +350,11 @@ class LogReader:
         """The step of a record in the course of the log, or the row where none counts; whether it counts."""
         return (self._count.row, False) if self.plan.by_row else self.course.step(record)
 
-    def _has_started_again(self, record: Record) -> bool:
-        """Whether a heading of the beginning came again and a checkpoint was loaded, after the longest pause
-        so far: each round of a training may begin so, but takes no longer for it."""
-        if not self._loaded or self._launch.event != REPEATED or not self.log.rows.times:
-            return False
-        *gaps, pause = np.diff([*self.log.rows.times[-_RECENT_ROWS:], record.sources[0].time])
-        return bool(gaps) and bool(pause > max(_PAUSE_TIMES * np.median(gaps), 2 * max(gaps)))
+    def _has_paused(self, record: Record) -> bool:
+        """Whether the longest pause so far lies before a record. Each round of a training may begin with a
+        heading of the beginning and a checkpoint, or with the first batch, but takes no longer for it."""
+        *gaps, pause = [0.0, *np.diff([*self.log.rows.times[-_RECENT_ROWS:], record.sources[0].time])]
+        return len(gaps) > 1 and bool(pause > max(_PAUSE_TIMES * np.median(gaps[1:]), 2 * max(gaps)))
 
     def _row_of(
         self, record: Record, values: dict[str, float], step: int | None, is_known: bool
