@@ -307,8 +307,8 @@ def judge_end(mem: Memory) -> None:
         return
     i = state[at.INDEX] - 1.0
     turned = state[at.SHORT] - state[at.BEST] > q[at.NOISE]
-    alone = 2.0 * max(cfg[at.CLIP], tail_edge(mem, cfg[at.TAIL]))
-    if turned and state[at.Z] > max(4.0, tail_edge(mem, cfg[at.END_TAIL])):
+    alone = 2.0 * max(cfg[at.CLIP], tail_edge(mem, cfg[at.TAIL])) * warming(q)
+    if turned and state[at.Z] > max(4.0, tail_edge(mem, cfg[at.END_TAIL])) * warming(q):
         onset = lowest(mem.ring, max(i - cfg[at.MEMORY], oldest(i)), i)
         open_event(mem, 0, state[at.LAST], state[at.Z], onset, i)
     elif state[at.Z] > alone and rise > 10.0 * cfg[at.RISE]:
