@@ -173,6 +173,21 @@ def test_a_few_values_that_were_lost_in_passing_worry(where: range, verdict: str
     assert (judged.verdict, "nan-inf" in judged.patterns) == (verdict, True)
 
 
+@pytest.mark.parametrize(
+    ("lost", "verdict", "named"),
+    [
+        (range(8, 13), "worrying", True),
+        (range(5), "good", False),  # it had not been worked out yet
+        (range(1, 18, 2), "good", False),  # it is worked out in every second row
+    ],
+)
+def test_a_held_out_loss_that_is_nan_in_passing_worries(lost: range, verdict: str, named: bool) -> None:
+    held_out = 1.2 * (1 + np.arange(20) / 2.0) ** -0.3
+    held_out[list(lost)] = np.nan
+    judged = classify({"loss": Curve(1, 20).loss, "val_loss": held_out})
+    assert (judged.verdict, "nan-inf" in judged.patterns) == (verdict, named)
+
+
 CALM = "nothing stood out, and nothing worrying was found on the live course."
 FAULT = "Worrying: a fault ended the run ({}); nothing worrying was found before it."
 

@@ -190,7 +190,8 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
         # if the validation loss rose by less than a third as much, the training data are the cause
         stays = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
         return Verdict.WORRYING if next((t for t in stays if t is not None), False) else Verdict.BAD
-    passes = finding.end_step is not None and evidence.get("absent_share", 1.0) <= PASSING_NAN_SHARE
+    few = evidence.get("absent_share", 1.0) <= PASSING_NAN_SHARE
+    passes = finding.end_step is not None and (few or all(s.metric != finding.metric for s in view.losses))
     if finding.pattern == loss_shapes.NAN and passes:
         return Verdict.WORRYING  # NaN weights would stay NaN, so these steps were skipped
     trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle

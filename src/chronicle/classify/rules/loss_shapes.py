@@ -29,8 +29,8 @@ nan-inf
     Rule: any value that is not finite, in a row in which another metric is; or eight exact zeros or more in a
     loss that is otherwise far from zero, farther than its values are from each other, or whose gradient norm
     is lost meanwhile (`_hidden_nan`), and that are not scattered over the whole log (`_is_scattered`). It is
-    only worrying if at most a twentieth of the values since then are lost, for NaN weights stay NaN; and as
-    few in front of all others, and zeros there, are means of nothing yet.
+    only worrying if at most a twentieth of the values since then are lost, for NaN weights stay NaN, or of a
+    held-out loss not all; and as few in front of all others, and zeros there, are means of nothing yet.
     Blind to: a filter that repeats the last mean instead (see frozen-metric).
     False alarm: a row that was left blank on purpose.
     Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
@@ -248,8 +248,11 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     held_out = () if lost else (Role.VALIDATION_LOSS,)
     for series in attempt.by_role(*unjudged, *evaluated, *held_out):
         known = np.isfinite(series.values)  # a metric that was never computed is NaN from its first value on
-        if series is not attempt.loss and not known[-1] and (known.any() or series.role in unjudged[1:]):
-            yield from (f for f in typed_findings(view, series) if f.pattern == NAN)
+        ends, told = not known[-1], known.any() or series.role in unjudged[1:]
+        passes = series.role is Role.VALIDATION_LOSS and known.mean() > 2 / 3  # else measured in some rows
+        if series is not attempt.loss and told and (ends or passes):
+            nans = (f for f in typed_findings(view, series) if f.pattern == NAN)
+            yield from (f for f in nans if ends or f.start_step > series.steps[0])
 
 
 @kept

@@ -220,8 +220,7 @@ def between(before: Floats, after: Floats) -> float:
     thirds = np.array_split(before, 3) + np.array_split(after, 3)
     first, second, third, fourth, fifth, sixth = map(median, thirds)
     near = third - fourth - 0.5 * (second - third + fourth - fifth)
-    far = median(before) - median(after) - 0.75 * (first - third + fourth - sixth)
-    return max(near, far)
+    return max(near, median(before) - median(after) - 0.75 * (first - third + fourth - sixth))
 
 
 def at_restart(view: View, rise: Finding, below: float) -> bool:

@@ -100,8 +100,7 @@ def slow_until(slower: Floats, least: int, midway: float) -> int:
     usual, start = median(slower[:least]), least
     while start < len(level):
         stop = min(2 * start, len(level))
-        back = np.flatnonzero(level[start:stop] < midway * usual)
-        if len(back):
+        if len(back := np.flatnonzero(level[start:stop] < midway * usual)):
             return start + int(back[0])
         usual, start = max(usual, median(slower[:stop])), stop
     return len(slower)

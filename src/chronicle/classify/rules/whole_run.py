@@ -335,8 +335,7 @@ def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
 
 def _levels(loss: Series) -> Floats:
     """The values as logarithms or, of a loss that takes both signs, as they are."""
-    y = positive(loss)[1]
-    return y if len(y) else finite(loss).values
+    return y if len(y := positive(loss)[1]) else finite(loss).values
 
 
 def _gets_better(view: View) -> bool:
