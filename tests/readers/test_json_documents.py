@@ -165,6 +165,16 @@ def test_lists_of_pairs_are_columns_at_the_steps_that_they_tell(tmp_path: Path) 
     assert points(attempt) == {"train_loss": [(20 * (i + 1), 2.5 - i / 16) for i in range(9)]}
 
 
+def test_lists_of_pairs_of_different_steps_keep_their_own(tmp_path: Path) -> None:
+    """The last evaluation comes one step after the last loss."""
+    train, held_out = [[10 * i, 2.5 - i / 16] for i in range(9)], [[n, 2.5 - n / 64] for n in (0, 27, 54, 81)]
+    (attempt,) = read(document(tmp_path, {"loss": train, "val_loss": held_out}))
+    assert points(attempt) == {
+        "loss": [(10 * i, 2.5 - i / 16) for i in range(9)],
+        "val_loss": [(n, 2.5 - n / 64) for n in (0, 27, 54, 81)],
+    }
+
+
 def test_a_table_without_a_step_beside_one_as_long_that_has_it(tmp_path: Path) -> None:
     (attempt,) = read(document(tmp_path, {"train": ROWS, "eval": {"loss": [4.5] * 8}}))
     assert points(attempt) == {"train/loss": LOSS, "eval/loss": [(10 * i, 4.5) for i in range(8)]}

@@ -349,7 +349,8 @@ def rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any
     columns = {clean(key): [*map(_spelled, cells)] for key, cells in lists if _are_cells(cells, fewest)}
     if not any(map(_moves, columns)) and not _measures(path, columns):
         return []
-    if rows := _rows_by_own_steps(columns):
+    of_pairs = {clean(key): numbered[key] for key, cells in value.items() if isinstance(cells, list)}
+    if rows := _rows_by_own_steps(columns) or _rows_of_pairs({key: of_pairs.get(key, {}) for key in columns}):
         return rows
     n_rows = max(map(len, columns.values()))
     columns = {clean(key): cells for key, cells in above.items() if len(cells) == n_rows} | columns
@@ -401,6 +402,17 @@ def _rows_by_own_steps(columns: Mapping[str, Sequence[Any]]) -> list[Row]:
             return []
         for step, cell in zip(rising[of], cells, strict=True) if not _OWN_STEPS.fullmatch(key) else ():
             rows.setdefault(step, {"step": step})[key] = cell
+    return [rows[step] for step in sorted(rows)]
+
+
+def _rows_of_pairs(columns: Mapping[str, Mapping[int, Any]]) -> list[Row]:
+    """The rows of columns of pairs, at each step of any of them; [] if one is no such column or ends before
+    half of the steps of another, since the epochs 1 to 9 are no steps 1 to 9."""
+    ends = [max(by_step, default=0) for by_step in columns.values()]
+    rows = dict[int, Row]()
+    for key, by_step in columns.items() if 2 * min(ends) > max(ends) else ():
+        for step, cell in by_step.items():
+            rows.setdefault(step, {"step": step})[key] = _spelled(cell)
     return [rows[step] for step in sorted(rows)]
 
 
