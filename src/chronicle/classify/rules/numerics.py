@@ -332,8 +332,7 @@ def onset(series: Series, event: Event, limits: Thresholds) -> int:
     before = slice(max(first - LINE_SAMPLES, 0), max(first - 4, 0))
     if (line := measure.fit(steps[before], y[before])) is None:
         return int(series.steps[event.onset])
-    over = y[: peak + 1] - line.at(steps[: peak + 1])
-    calm = np.flatnonzero(over < limits.onset_noise * line.noise)
+    calm = np.flatnonzero(y[: peak + 1] - line.at(steps[: peak + 1]) < limits.onset_noise * line.noise)
     return int(steps[min(calm[-1] + 1, peak)]) if len(calm) else int(series.steps[event.onset])
 
 

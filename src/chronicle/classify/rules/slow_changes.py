@@ -235,8 +235,7 @@ def stays(y: Floats, step: Step) -> bool:
 def is_kink(y: Floats, step: Step) -> bool:
     """Whether a change of the slope fits both windows better than a step."""
     part, stepping = y[step.at - step.window : step.at + step.window], design(step.window)
-    u = stepping[:, 1]
-    kinks = (np.column_stack([stepping[:, :3], np.maximum(u - at, 0.0)]) for at in KINK_PLACES)
+    kinks = (np.column_stack([stepping[:, :3], np.maximum(stepping[:, 1] - at, 0.0)]) for at in KINK_PLACES)
     stepped, *bent = (np.linalg.lstsq(columns, part)[1].item() for columns in (stepping, *kinks))
     return bool(min(bent) < stepped)
 

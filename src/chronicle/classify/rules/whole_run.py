@@ -36,7 +36,7 @@ plateau (a loss that never moved)
     neighbours are no more alike than other values (von Neumann), in every attempt and over all of them; and
     no other loss, no score and no reward gets better. Losses of agents, of two players and round zero stand
     still in a good run, too: there nothing is found, and the run is not called healthy.
-    Blind to: learning that is smaller than the noise of the whole log.
+    Blind to: learning smaller than the noise of the log, and a log whose noise could hide a fall by a tenth.
     False alarm: a short log in small batches of what had been learned before.
     Source: Kruskal and Wallis, "Use of ranks in one-criterion variance analysis" (1952).
 
@@ -201,7 +201,9 @@ def unmoved(view: View) -> Iterator[Finding]:
     if (still := stands_still(view)) is None:
         return
     (attempt, loss, trend_errors, apart), y = still, positive(still[1])[1]
-    if not len(y) or is_done(attempt, loss.steps[0]) or view.noise(loss) > view.thresholds.wild:
+    error = measure.MEDIAN_ERROR * difference_noise(y) * (8 / max(len(y), 1)) ** 0.5  # of two quarters
+    hidden = view.noise(loss) > view.thresholds.wild or error >= RISEN_LOG
+    if not len(y) or hidden or is_done(attempt, loss.steps[0]):
         return
     fall = learned(y) / max(difference_noise(y), 1e-12)
     checks = [
