@@ -398,6 +398,13 @@ def test_objects_with_the_same_lists_are_runs_that_their_keys_name(tmp_path: Pat
     assert {*read(parts)[0].series} == {"actor/loss", "critic/loss"}
 
 
+def test_objects_that_number_seeds_are_runs_whatever_they_log(tmp_path: Path) -> None:
+    lists = {"loss": [2.0, 1.5, 1.25, 1.0], "scores": [0.1, 0.2, 0.3, 0.4]}
+    attempts = read(document(tmp_path, {"link_seed13": lists, "link_seed3": lists, "split_seed3": lists}))
+    runs = [(attempt.facts["run"], sorted(attempt.series)) for attempt in attempts]
+    assert runs == [(name, ["loss", "scores"]) for name in ("link_seed3", "link_seed13", "split_seed3")]
+
+
 def of_agents(*names: str) -> dict[str, Any]:
     """What each has logged: rewards by episode, and losses by update."""
     rewards, updates = [0.0, 1.5, 2.0, 1.0, 3.5, 3.0], [{"update": k, "policy_loss": 0.5} for k in range(9)]

@@ -47,6 +47,7 @@ _NUMBERED = re.compile(r"(?:(?P<what>epoch|step|iter(?:ation)?|round|episode)[ _
 # `valid_steps`; `return_mean_T` of PyMARL in the info.json of Sacred
 _OWN_STEPS = re.compile(r"(?i)([a-z_ ]{0,30}?)[_ ]?(?:step|iter(?:ation)?|update)s?|(?P<of>.+)_(?-i:T)")
 _OF_ONE = re.compile(r"(?i)(?:phase|stage|part|session|task|agent|player|team)(?![a-z])[^/]*$")
+_OF_RUN = re.compile(r"(?i)(?:^|[^a-z])(?:seed|fold|run|trial|repeat)[ _-]?\d+(?:/|$)")
 _OF_TABLE = re.compile(r"(?:^|/)\d+(?:/|$)")  # a key that is the number of a row
 MAX_DEPTH, MAX_TABLES, MAX_RUNS = 8, 1000, 200
 _NAMES = ("name", "run", "run_name", "label", "model", "method", "algorithm", "config", "seed", "fold")
@@ -202,8 +203,9 @@ def _in_epochs(tables: Sequence[list[Row]]) -> list[Row]:
 
 def _by_run(tables: Sequence[Table]) -> dict[str, list[Table]]:
     """The tables of each run, if the keys at one place of the paths name runs; else {}. They do if the same
-    tables are below each of them, with a loss and a result of an evaluation, or with a reward, which parts of
-    one training do not all have. Phases, stages, and agents that play together are no runs."""
+    tables are below each of them, and these are numbered as seeds or runs, or have a loss and a result of an
+    evaluation, or a reward, as parts of one training do not. Phases, stages, and agents that play together
+    are no runs."""
     keys = [table.path.split("/") for table in tables]
     shared = next((n for n, level in enumerate(zip(*keys, strict=False)) if len({*level}) > 1), -1)
     by_run = dict[str, list[Table]]()
@@ -217,7 +219,7 @@ def _by_run(tables: Sequence[Table]) -> dict[str, list[Table]]:
     names = [f"{path}/{name}" for path, *names in shapes[0] for name in names]
     roles = set(map(role_of, names))
     has_both = Role.LOSS in roles and any(map(names_an_evaluation, names))
-    return by_run if has_both or Role.OBJECTIVE in roles else {}
+    return by_run if has_both or Role.OBJECTIVE in roles or all(map(_OF_RUN.search, by_run)) else {}
 
 
 def _tables(
