@@ -442,3 +442,11 @@ def test_a_tall_spike_that_is_back_after_as_long_again_still_comes_down(left: fl
     noise = 0.03 * np.random.default_rng(1).standard_normal(200)
     found = classify({"loss": (6 + 60 * np.exp(-t / 40)) * np.exp(height * 0.999**t + noise)}).patterns
     assert pattern in found
+
+
+def test_a_loss_that_goes_on_falling_rises_above_no_forecast() -> None:
+    """One that fell from 156 below zero within five samples, and lies a little lower in every fifth since."""
+    t = np.arange(105)
+    falls = -12 + 7 * np.exp(-np.sqrt(t / 20)) - (t % 5 == 0)
+    loss = np.r_[156, 150, 105, 70.5, 51.8, falls.round(2)]
+    assert classify({"loss": (33 * np.arange(110), loss)}).patterns == ("near-perfect",)

@@ -99,18 +99,17 @@ class Shape:
         and 3 samples, since a loss may fall steeply; the lowest sample, if it fell during the event."""
         onset, peak = self.event.onset, self.event.peak
         level = float(np.fmin(self.value(onset - LEVEL_SAMPLES, onset), self.value(onset - 3, onset)))
-        if self.value(peak, peak + 1) > level:
-            return level
-        return float(np.fmin.reduce(self.series.values[onset : peak + 1], initial=level))
+        stop = onset if self.value(peak, peak + 1) > level else peak + 1
+        return float(np.fmin.reduce(self.series.values[onset:stop], initial=level))
 
     @cached_property
     def rises(self) -> bool:
-        """Whether the peak is above the level before it, and not only above a forecast that fell faster."""
-        e = self.event
+        """Whether the peak is above the level before it, by a quarter of a fall since: no mere forecast."""
+        e, peak = self.event, self.value(self.event.peak, self.event.peak + 1)
         near = self.series.values[max(e.onset - LEVEL_SAMPLES, 0) : e.peak + 1]
-        grain = last_decimal(near[np.isfinite(near)])
-        by = self.value(e.peak, e.peak + 1) - self.before
-        return e.kind not in RISING_KINDS or e.into_nan or not by <= DIGITS_OF_RISE * grain
+        grain, fell = last_decimal(near[np.isfinite(near)]), self.value(e.onset - 3, e.onset) - self.before
+        least = self.before + max(DIGITS_OF_RISE * grain, self.limits.dip * fell)
+        return e.kind not in RISING_KINDS or e.into_nan or not peak <= least
 
     @cached_property
     def is_jump(self) -> bool:
