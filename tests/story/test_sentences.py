@@ -644,10 +644,11 @@ def test_no_share_is_told_of_a_level_at_or_below_zero() -> None:
     )
 
 
-def test_a_score_below_zero_is_told_by_its_values() -> None:
-    """It was said to have fallen by 137 %, while the training loss fell by 0 %."""
+@pytest.mark.parametrize("fall_log", [0.0, -0.3])
+def test_a_score_below_zero_is_told_by_its_values(fall_log: float) -> None:
+    """It was said to have fallen by 137 %, while the training loss fell by 0 %, or by what it had risen."""
     reward = [*np.linspace(0, 740, 20), *np.linspace(740, -591, 20)]
-    lost = replace(finding("overfitting", 19, None, "return/test"), evidence={"training_fall_log": 0.0})
+    lost = replace(finding("overfitting", 19, None, "return/test"), evidence={"training_fall_log": fall_log})
     timeline = run(np.arange(40), reward, "return/test", role=Role.VALIDATION_SCORE)
     words, _ = finding_words(RunView(timeline, diagnosis(lost)), lost)
     assert words[:2] == (

@@ -230,7 +230,7 @@ class Sentences(FindingView):
             ends = [self.number_words(*end, plainly) for end in (("best", best), ("last", last))]
             by, short = "from {} to {}".format(*ends), "{} → {}".format(*ends) + f" from {at}"
         fall = self.value("training_fall_log")
-        meanwhile = "did not fall" if abs(fall) < _NO_CHANGE_LOG else "fell by {training_fall_log:fallen}"
+        meanwhile = "did not fall" if fall < _NO_CHANGE_LOG else "fell by {training_fall_log:fallen}"
         training = f", while the training loss {meanwhile}" if math.isfinite(fall) else ""
         return self.words(f"{{what}} was {extreme} at {at} and {turned} {by} from there{training}", short)
 
