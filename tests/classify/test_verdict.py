@@ -230,9 +230,11 @@ def test_a_step_up_where_a_setting_changed_was_planned() -> None:
     noise = np.exp(0.01 * np.random.default_rng(3).standard_normal(800))
     t, late = np.arange(800), np.arange(800) >= 400
     loss, setting = 3 * (1 + t / 20) ** -0.2 * np.where(late, 1.3, 1.0) * noise, np.where(late, 1024, 512)
-    judged = classify({"loss": loss, "seq_len": setting.astype(float)})
-    shifts = [f for f in judged.findings if f.pattern == "level-shift"]
-    assert {f.evidence.get("explained_by") for f in shifts} == {"seq_len was set anew"}
+    unlimited = np.where(late, np.inf, 1.0)  # infinity less infinity warned on the screen of the user
+    for value in (setting.astype(float), unlimited):
+        judged = classify({"loss": loss, "seq_len": value})
+        shifts = [f for f in judged.findings if f.pattern == "level-shift"]
+        assert {f.evidence.get("explained_by") for f in shifts} == {"seq_len was set anew"}
     assert (judged.verdict, classify({"loss": loss}).verdict) == ("good", "worrying")
 
 

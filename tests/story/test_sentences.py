@@ -433,6 +433,17 @@ def test_a_rise_that_begins_with_the_log_is_told_from_its_first_value() -> None:
     )
 
 
+def test_an_objective_that_fell_far_and_came_back_in_part_is_told_with_its_end() -> None:
+    """It was told that it "did not come back again" from a value that it had left at once."""
+    reward = np.concatenate([np.full(40, -5.0), [-2800.0], np.full(39, -11.0)])
+    view = RunView(run(np.arange(80), reward, "reward", role=Role.OBJECTIVE), diagnosis())
+    found = replace(finding("divergence-no-spike", 38, None, "reward"), evidence={"last_level": -11.0})
+    assert finding_words(view, found)[0].sentence == (
+        "The objective turned downwards at step 38, without a spike, fell from −5.00 to −2\u202f800 and came "
+        "back only in part: when the log ended it stood at −11.00."
+    )
+
+
 def test_what_did_not_rise_is_not_told_as_a_rise() -> None:
     loss = np.linspace(4.0, 2.0, 80)
     spike = replace(finding("spike-fast-recovery", 40, 42), evidence={"height_log": 0.15})

@@ -154,24 +154,22 @@ def process_changes(attempt: AttemptView, limits: Thresholds) -> list[tuple[floa
 
 def planned(rates: Floats, i: int) -> bool:
     """Whether a schedule jumps so after sample ``i``: to a constant rate, from a cycle's end, or again."""
-    with np.errstate(invalid="ignore"):
-        moved = np.diff(np.log(rates))
-        beside = np.r_[moved[max(i - JOIN_SAMPLES, 0) : i], moved[i + 1 : i + 1 + JOIN_SAMPLES]]
-        cut = moved[i] < 0 and bool((np.abs(beside) <= SAME_FACTOR_LOG).all())
-        finished = moved[i] > 0 and rates[i] <= CYCLE_END_SHARE * np.nanmax(rates[: i + 1])
+    moved = np.diff(np.log(rates))
+    beside = np.r_[moved[max(i - JOIN_SAMPLES, 0) : i], moved[i + 1 : i + 1 + JOIN_SAMPLES]]
+    cut = moved[i] < 0 and bool((np.abs(beside) <= SAME_FACTOR_LOG).all())
+    finished = moved[i] > 0 and rates[i] <= CYCLE_END_SHARE * np.nanmax(rates[: i + 1])
     return bool(cut or finished) or jumps_again(rates, i)
 
 
 def jumps_again(rates: Floats, i: int) -> bool:
     """Whether the rate jumps elsewhere too by the factor after sample ``i``, or up to the same rate."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        level = np.log(rates)
-        moved = np.diff(level)
-        again = np.abs(moved - moved[i]) <= SAME_FACTOR_LOG
-        if moved[i] > 0:
-            from_rest = np.r_[np.inf, moved[:-1]] <= SAME_FACTOR_LOG
-            as_high = np.abs(level[1:] - level[i + 1]) <= SAME_FACTOR_LOG
-            again |= from_rest & as_high & (moved > moved[i] / 4)
+    level = np.log(rates)
+    moved = np.diff(level)
+    again = np.abs(moved - moved[i]) <= SAME_FACTOR_LOG
+    if moved[i] > 0:
+        from_rest = np.r_[np.inf, moved[:-1]] <= SAME_FACTOR_LOG
+        as_high = np.abs(level[1:] - level[i + 1]) <= SAME_FACTOR_LOG
+        again |= from_rest & as_high & (moved > moved[i] / 4)
     return bool(abs(moved[i]) > LEAST_JUMP_LOG and np.count_nonzero(again) > 1)
 
 

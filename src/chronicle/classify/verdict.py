@@ -20,6 +20,7 @@ from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics import aliases, names
+from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import LOSSES, MIN_POINTS, is_of_opponent, loss_words, name_words
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import count, plainly, plural
@@ -38,6 +39,7 @@ WILD_FALL_SCALES = 6.0  # of a wild loss: two first values are not so far above 
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
 
 
+@any_numbers
 def diagnose(view: View) -> Diagnosis:
     """The diagnosis of a run. Every rule is applied once; the live course decides the verdict."""
     explained = ((f, explanation(view, f)) for f in collect(view))  # an explained finding is kept
@@ -272,7 +274,6 @@ def weighed_anew(attempt: AttemptView, finding: Finding) -> bool:
     return highest < 0.5 * rise and any(is_most_of(loss.values[before], s.values[before]) for s in parts)
 
 
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # values may be as large as floats get
 def is_most_of(whole: Floats, part: Floats) -> bool:
     """Whether a part is more than half of a loss, and moves with it from sample to sample."""
     moves = np.diff(whole), np.diff(part)
@@ -298,7 +299,7 @@ def _planned(attempt: AttemptView, finding: Finding) -> Iterator[str]:
     if weighed_anew(attempt, finding):
         yield "no logged part of the loss rose with it, so their weights changed"
     for series in attempt.by_role(Role.OTHER) if finding.pattern in BUMPS else ():
-        edges = np.flatnonzero(np.diff(series.values)) + 1
+        edges = np.flatnonzero(series.values[1:] != series.values[:-1]) + 1
         away = np.abs(edges - np.searchsorted(series.steps, finding.start_step))
         rare = len(edges) <= min(SETTING_SAMPLES, len(series) / (20 * SETTING_SAMPLES))
         if rare and np.any(away <= SETTING_SAMPLES):

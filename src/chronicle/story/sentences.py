@@ -110,6 +110,8 @@ class Sentences(FindingView):
         if not partly:
             return "did not come down again"
         words, left = "came back only in part", self.value("residual_log")
+        if self.is_measured("last_level"):
+            return self.formatted(f"{words}: {self.last_seen} it stood at {{last_level:plainly}}")
         return f"{words}: {self.last_seen} it stood {self.above(left)}" if left > 0 else words
 
     def above(self, left: float) -> str:
@@ -125,6 +127,12 @@ class Sentences(FindingView):
 
     @property
     def came_back(self) -> bool:
+        """Whether more than half of the rise was gone again in the end."""
+        if self.rise is not None and self.is_measured(
+            "last_level"
+        ):  # of an objective, which may be below zero
+            peak = self.rise.peak
+            return 2 * abs(peak - self.value("last_level")) > abs(peak - self.rise.before)
         return self.value("residual_log") < self.value("height_log") / 2
 
     def divergence_after_spike(self) -> Phrases:

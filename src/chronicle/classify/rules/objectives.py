@@ -269,7 +269,6 @@ def in_blocks(series: Series, most: int) -> tuple[Floats, Floats]:
     return first, np.array([median(known.values[part]) for part in parts])
 
 
-@np.errstate(over="ignore")  # logged values may be as large, and as small, as floats get
 def gone_from(entropy: Series) -> tuple[float, float] | None:
     """From which step on an entropy is nothing beside its start, and the share left; None if it never is."""
     steps, level = in_blocks(entropy, _ENTROPY_BLOCKS)
@@ -360,7 +359,6 @@ def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
     yield finding(BLOW_UP, at, checks, 0.9, 0.8, (NO_SPIKE, "the divergence had not grown with it"))
 
 
-@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # values may be as large as floats get
 def goes_along(score: Series, objective: Series) -> bool:
     """Whether a score is the objective in another unit, as the reward of a step is: it is no second judge."""
     if not np.array_equal(score.steps, objective.steps):

@@ -85,8 +85,7 @@ def _lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[
 def cliffs(rate: Series, factor: float) -> list[float]:
     """Steps at which the learning rate falls by ``factor`` between two logged points, but not to zero."""
     v = rate.values
-    with np.errstate(all="ignore"):
-        falls = np.flatnonzero((v[:-1] > 0) & (v[1:] > 0) & (v[:-1] >= factor * v[1:]))
+    falls = np.flatnonzero((v[:-1] > 0) & (v[1:] > 0) & (v[:-1] >= factor * v[1:]))
     runs = falls[np.diff(falls, prepend=-9) > 1]
     return [float(rate.steps[i + 1]) for i in runs] if len(runs) <= MOST_CHANGES else []
 
