@@ -1,33 +1,40 @@
 """What rules read: the timeline by attempts and roles, with the results of the kernel computed once.
 
 Rules read series in the order of the log, without rows that were never written and without running means that
-have not settled: a progress bar shows the mean since the epoch began, so its loss has the form of saw teeth,
-and only the last value of a tooth, or of a few long ones what was added in parts of them, is a measurement.
+have not settled (`chronicle.metrics.arithmetic.teeth`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, wraps
 from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.classify.course import Contest, compete, retest_rises
 from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.aliases import MEANS, OF_TRAINING
-from chronicle.metrics.arithmetic import first_showings
+from chronicle.metrics.arithmetic import (
+    AS_UNLIKE,
+    FEWEST_TEETH,
+    TOOTH_SAMPLES,
+    first_showings,
+    has_arrived,
+    is_running_mean,
+    means_of_parts,
+    teeth,
+)
 from chronicle.metrics.by_values import measurements
 from chronicle.metrics.names import LOSSES, MIN_POINTS, name_words
 from chronicle.metrics.roles import SCORES, judged, judged_loss
 from chronicle.metrics.values import grouped
-from chronicle.model import Attempt, Floats, Join, Role, Series, Steps, Timeline, cached_by_object
+from chronicle.model import Attempt, Join, Role, Series, Steps, Timeline, cached_by_object
 from chronicle.timeline.courses import distinct_in
 
 T = TypeVar("T")
@@ -37,21 +44,7 @@ _SPEED = (Role.THROUGHPUT, Role.STEP_TIME)
 _HELD_OUT = (Role.VALIDATION_LOSS, Role.VALIDATION_SCORE)
 _MEASURED = (*LOSSES, *SCORES, *_SPEED, Role.OBJECTIVE)
 _TABLES = ("csv", "json", "jsonl")
-_TOOTH_SAMPLES = 6  # the fewest of a tooth whose shape is judged
-_FEWEST_TEETH = 3  # of that length
-_MEAN_EXPONENT = -0.6  # of bends against position, at most: -1 for a mean, 0 for single samples
-_MOST_POSITIONS = 64  # of a tooth, by which its bends are judged
 _MEAN_SAMPLES = 32  # the fewest of a mean since the start
-_STILL_SHARE = 0.05  # of the way of a mean in the first half of its rows
-_MEAN_ERRORS = 4.0  # standard errors of that exponent, below which it is not that of samples
-_LOG_NOISE_SPREAD = 1.11  # [log units] standard deviation of the log of Gaussian magnitudes
-_PARTS = 8  # of a tooth
-_RESET_TIMES = 3.0  # the last moves of a tooth: so far is the next tooth away
-# Of teeth that nothing tells: how many at least; what share of them begins farther away than an eighth of
-# their length, in usual moves (a mean of n samples moves by an n-th of what one does); and how much more the
-# samples may differ late in a tooth than early, and from one tooth to the next.
-_FEWEST_UNTOLD, _MOST_RESETS, _RESET_SHARE, _AS_UNLIKE, _GOES_ON = 4, 0.75, 1 / 8, 2.0, 1.0
-_MOST_PLACES = 4096  # at which the second tooth may begin
 _WHOLE_SHARE = 0.9  # of the usual length: a last tooth as long has settled
 
 
@@ -234,7 +227,7 @@ def settled(series: Mapping[str, Series]) -> dict[str, Series]:
     """The series; of running means that begin again with each epoch or step only the last values (or means of
     parts), of such sums what they add, of evaluations and rewards that stand until the next one the first."""
     epoch = max((s for s in series.values() if s.role is Role.EPOCH), key=len, default=None)
-    steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _FEWEST_TEETH}.values()
+    steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= FEWEST_TEETH}.values()
     return {m: _settled(s, epoch, steps) if s.role in _MEASURED else s for m, s in series.items()}
 
 
@@ -244,27 +237,15 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
     if series.role is Role.OBJECTIVE:
         return _samples(series) if (firsts := first_showings(series.values)) is None else series.pick(firsts)
     series = _trained(series)
-    for begins in _begins(series, epoch, own_steps):
+    if (begins := teeth(series, epoch, own_steps)) is not None:
+        ends = np.append(begins[1:], len(series)) - 1
+        if len(ends) < MIN_POINTS and series.role in LOSSES:
+            return means_of_parts(series, begins)
         lengths = np.diff(np.append(begins, len(series)))
-        if np.count_nonzero(lengths >= _TOOTH_SAMPLES) >= _FEWEST_TEETH and _is_running_mean(series, begins):
-            ends = np.append(begins[1:], len(series)) - 1
-            if len(ends) < MIN_POINTS and series.role in LOSSES:
-                return _parts_of_teeth(series, begins)
-            return series.pick(ends if lengths[-1] >= _WHOLE_SHARE * median(lengths[:-1]) else ends[:-1])
+        return series.pick(ends if lengths[-1] >= _WHOLE_SHARE * median(lengths[:-1]) else ends[:-1])
     firsts = first_showings(series.values) if series.role in _HELD_OUT else None
     series = _samples(series) if firsts is None else series.pick(firsts)
     return _between_rows(finite(series)) if series.role in _SPEED else series
-
-
-def _parts_of_teeth(series: Series, begins: NDArray[np.intp]) -> Series:
-    """The means of parts of each tooth: of few long epochs the last values alone would be no course."""
-    teeth = np.split(np.arange(len(series)), begins[1:])
-    parts = [part for tooth in teeth for part in np.array_split(tooth, _PARTS) if len(part)]
-    first, last = (np.array([part[place] for part in parts]) for place in (0, -1))
-    nth = np.arange(len(series)) - np.repeat(begins, [*map(len, teeth)])
-    total = series.values * (nth + 1)
-    before = np.where(nth[first] > 0, total[first - 1], 0.0)
-    return replace(series.pick(last), values=(total[last] - before) / (last - first + 1))
 
 
 def _samples(series: Series) -> Series:
@@ -276,7 +257,7 @@ def _samples(series: Series) -> Series:
     early, late = (median(moves) for moves in np.array_split(np.abs(np.diff(between.values)), 2))
     # what was measured differs alike throughout, which it does not where a mean is of the last hundred, and
     # not high and low in turns beyond chance, as differences of rows do that are each a mean of their own
-    is_alike = 0 < max(early, late) <= _AS_UNLIKE * min(early, late) and not _has_arrived(known.values)
+    is_alike = 0 < max(early, late) <= AS_UNLIKE * min(early, late) and not has_arrived(known.values)
     late = 2 * known.steps[0] > known.steps[1]  # it begins later than a loss since the start does
     is_other = is_loss and (late or between.values.min() <= 0)
     if is_other or not is_alike or len(between) < len(series):
@@ -284,19 +265,11 @@ def _samples(series: Series) -> Series:
     return between if np.corrcoef(last[1:], last[:-1])[0, 1] >= -2.0 / len(last) ** 0.5 else series
 
 
-def _has_arrived(mean: Floats) -> bool:
-    """Whether a mean came half of its way early and then stood still, as that of all samples never does."""
-    parts = np.array_split(mean, 16)
-    first, middle, last = (median(parts[place]) for place in (0, 8, -1))
-    came, range_ = abs(middle - first), float(np.ptp(mean))
-    return came >= 0.5 * range_ > 0 and abs(last - middle) <= _STILL_SHARE * came
-
-
 def _trained(series: Series) -> Series:
     """The series as it is measured, without a last row that alone repeats the step before it: it belongs to a
     final test."""
     new, (rows, values) = series.steps[1:] > series.steps[:-1], measurements(series.values, series.role)
-    tested = len(new) >= _TOOTH_SAMPLES and not new[-1] and new[:-1].all() and np.isfinite(values[-1])
+    tested = len(new) >= TOOTH_SAMPLES and not new[-1] and new[:-1].all() and np.isfinite(values[-1])
     end = len(values) - tested
     return replace(series.pick(rows).pick(slice(end)), values=values[:end])
 
@@ -306,82 +279,12 @@ def _between_rows(mean: Series) -> Series:
     differs = np.append(np.diff(mean.steps) != 0, True)  # the row of an evaluation repeats a step
     mean = mean.pick(differs[: len(mean)])
     gaps = np.diff(mean.steps.astype(float))
-    if len(mean) < _MEAN_SAMPLES or gaps.min() <= 0 or not _is_running_mean(mean, np.zeros(1, np.intp)):
+    if len(mean) < _MEAN_SAMPLES or gaps.min() <= 0 or not is_running_mean(mean, np.zeros(1, np.intp)):
         return mean
     gaps = np.append(min(gaps[0], max(mean.steps[0], 1)), gaps)  # at step 0 or 1 one step was made
     inverse = -1.0 if mean.role is Role.THROUGHPUT else 1.0  # the time until a row is its steps over the mean
     between = (np.diff(gaps.cumsum() * mean.values**inverse, prepend=0.0) / gaps) ** inverse
     return mean if mean.role in _SPEED and (between <= 0).any() else replace(mean, values=between)
-
-
-def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Iterator[NDArray[np.intp]]:
-    """Indices at which teeth may begin, the first sample among them, one array for each possibility: where a
-    repeated step grows; where the epoch changes, which may be logged at its end or start; or, without either,
-    behind each point of a series with steps of its own (``own_steps``), such as evaluations, if rare enough,
-    and at all multiples of a place, if means of equally unlike samples begin there."""
-    steps = series.steps
-    moves = steps[1:] != steps[:-1]
-    if np.count_nonzero(moves) < 0.5 * len(steps):
-        yield np.append(0, np.flatnonzero(moves) + 1)
-    elif epoch is not None and len(epoch) > 1:
-        known = np.flatnonzero(np.isfinite(epoch.values))
-        whole, at = np.floor(epoch.values[known] + 1e-6), epoch.steps[known]
-        edges = np.flatnonzero(np.diff(whole)) + 1
-        for rows in (np.searchsorted(steps, at[edges]), np.searchsorted(steps, at[edges - 1], "right")):
-            yield np.unique(np.append(0, rows[rows < len(steps)]))
-    else:
-        for ends in (ends for ends in own_steps if len(ends) * _TOOTH_SAMPLES <= len(steps)):
-            rows = np.searchsorted(steps, ends, "right")
-            yield np.unique(np.append(0, rows[rows < len(steps)]))
-        yield from (np.arange(0, len(steps), place) for place in _unmarked_lengths(series.values))
-
-
-@np.errstate(invalid="ignore", over="ignore")  # logged values may be as large as floats get
-def _unmarked_lengths(values: Floats) -> list[int]:
-    """Lengths of teeth that nothing tells: most begin far away, but their samples go on as before."""
-    if len(values) < _FEWEST_UNTOLD * _TOOTH_SAMPLES:
-        return []
-    moves = np.abs(np.diff(values, prepend=np.nan))
-    places = np.arange(_TOOTH_SAMPLES, len(values) // _FEWEST_UNTOLD + 1)
-    far = np.maximum(places * _RESET_SHARE, _RESET_TIMES) * median(moves[np.isfinite(moves)])
-    likely, lengths = np.flatnonzero(moves[places] > far)[:_MOST_PLACES], list[int]()
-    for place, least in zip(places[likely].tolist(), far[likely].tolist(), strict=True):
-        if np.mean(moves[place::place] > least) >= _MOST_RESETS:
-            sums = values[: len(values) // place * place].reshape(-1, place) * np.arange(1, place + 1)
-            samples, quarter = np.diff(sums, prepend=0.0, axis=1), max(place // 4, 2)
-            first, last = samples[:, :quarter], samples[:, -quarter:]
-            early, late = (median(np.abs(np.diff(part, axis=1)).ravel()) for part in (first, last))
-            ends, begins = np.median(last[:-1], axis=1), np.median(first[1:], axis=1)
-            goes_on = median(np.abs(begins - ends)) <= _GOES_ON * min(early, late)
-            if goes_on and 0 < max(early, late) <= _AS_UNLIKE * min(early, late):
-                lengths.append(place)
-    return lengths
-
-
-def _is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:
-    """Whether teeth bend (second differences) less and less, as a mean does, and the next begins far away."""
-    lengths = np.diff(np.append(begins, len(series)))
-    is_long, length = np.repeat(lengths >= _TOOTH_SAMPLES, lengths), np.repeat(lengths, lengths)
-    nth = np.arange(len(series)) - np.repeat(begins, lengths) + 1  # sample of its tooth, from 1
-    moves = np.diff(series.values, prepend=np.nan)
-    late, resets = np.abs(moves[is_long & (2 * nth > length)]), np.abs(moves[begins[1:]])
-    late, resets = late[~np.isnan(late)], resets[~np.isnan(resets)]
-    known = np.isfinite(resets).any() and np.isfinite(late).any()
-    if len(begins) > 1 and (not known or median(resets) < _RESET_TIMES * median(late)):
-        return False
-    bends = np.abs(np.diff(moves, prepend=np.nan))
-    has_bend = np.isfinite(bends) & (nth > 2) & is_long
-    bends, nth = bends[has_bend], nth[has_bend]
-    # Bends smaller than the last digit of the log are not seen, and nor are those behind them.
-    grain = np.diff(np.unique(series.values[np.isfinite(series.values)])).min(initial=np.inf)
-    last = min(int(nth.max(initial=0)), _MOST_POSITIONS)
-    hidden = next((n for n in range(3, last + 1) if not median(bends[nth == n]) > grain), last + 1)
-    if hidden < _TOOTH_SAMPLES:
-        return False
-    x, y = np.log(nth[nth < hidden]), np.log(np.maximum(bends[nth < hidden], 0.5 * grain))
-    width = float(((x - x.mean()) ** 2).sum())
-    exponent = float(((x - x.mean()) * y).sum()) / width
-    return bool(exponent <= min(_MEAN_EXPONENT, -_MEAN_ERRORS * _LOG_NOISE_SPREAD / width**0.5))
 
 
 def value_at(series: Series, step: float) -> float:

@@ -1,10 +1,16 @@
-"""Equations between metrics that hold in every row but for rounding: shares of one, and parts of a total."""
+"""What the values of a log say by arithmetic alone, but for rounding: which metrics are shares of one or
+parts of a total, and which are sums or means since the beginning of an epoch.
+
+A progress bar shows the mean since the epoch began, so its loss has the form of saw teeth: only the last
+value of a tooth is a measurement, or, of a few long ones, what was added in parts of them.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.metrics.values import grouped
-from chronicle.model import Floats, Series
+from chronicle.model import Floats, Series, Steps
 
 SORTED_VALUES = 1024  # up to this many values, sorting is as fast as partitioning
 FEWEST_ROWS = 8  # an equation that holds in fewer rows may be chance
@@ -30,6 +36,21 @@ _REGULAR_SHARE = 0.8  # of these numbers are shown equally long
 _FEWEST_SUMS, _SUMMED_ROWS = 3, 16  # sums, and rows of most of them; chance lets no loss rise so often
 _FEWEST_FILLED = 8  # rows; a single -1 may be a value
 _FIRST_TERM_TIMES = 4.0  # the usual term of a sum: the first one is no larger
+TOOTH_SAMPLES = 6  # the fewest of a tooth whose shape is judged
+FEWEST_TEETH = 3  # of that length
+_MEAN_EXPONENT = -0.6  # of bends against position, at most: -1 for a mean, 0 for single samples
+_MOST_POSITIONS = 64  # of a tooth, by which its bends are judged
+_STILL_SHARE = 0.05  # of the way of a mean in the first half of its rows
+_MEAN_ERRORS = 4.0  # standard errors of that exponent, below which it is not that of samples
+_LOG_NOISE_SPREAD = 1.11  # [log units] standard deviation of the log of Gaussian magnitudes
+_PARTS = 8  # of a tooth
+_RESET_TIMES = 3.0  # the last moves of a tooth: so far is the next tooth away
+_FEWEST_UNMARKED = 4  # teeth that no other series marks
+_MOST_RESETS = 0.75  # share of these that begin far away
+_RESET_SHARE = 1 / 8  # of their length, in usual moves: a mean of n samples moves by an n-th of what one does
+AS_UNLIKE = 2.0  # how much more samples may differ late in a tooth than early
+_GOES_ON = 1.0  # the same, from one tooth to the next
+_MOST_PLACES = 4096  # at which the second tooth may begin
 _WORD, _DIGITS = re.compile(r"[^\W_]+"), re.compile(r"\d+")
 
 
@@ -104,6 +125,114 @@ def first_showings(values: Floats, *, in_bar: bool = False) -> NDArray[np.intp] 
     if not in_bar or (lengths[1:] % usual).any():
         return firsts
     return np.append(0, np.arange(firsts[1], len(values), int(usual)))
+
+
+def teeth(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> NDArray[np.intp] | None:
+    """The rows at which a running mean begins again, the first one among them; None for any other series.
+    ``epoch`` is the series of epochs, and ``own_steps`` has the steps of all series of the log."""
+    for begins in _may_begin(series, epoch, own_steps):
+        lengths = np.diff(np.append(begins, len(series)))
+        if np.count_nonzero(lengths >= TOOTH_SAMPLES) >= FEWEST_TEETH and is_running_mean(series, begins):
+            return begins
+    return None
+
+
+def means_of_parts(series: Series, begins: NDArray[np.intp]) -> Series:
+    """A running mean as the means of parts of each tooth: of few long epochs the last values alone would be
+    no course."""
+    teeth = np.split(np.arange(len(series)), begins[1:])
+    parts = [part for tooth in teeth for part in np.array_split(tooth, _PARTS) if len(part)]
+    first, last = (np.array([part[place] for part in parts]) for place in (0, -1))
+    nth = np.arange(len(series)) - np.repeat(begins, [*map(len, teeth)])
+    total = series.values * (nth + 1)
+    before = np.where(nth[first] > 0, total[first - 1], 0.0)
+    return replace(series.pick(last), values=(total[last] - before) / (last - first + 1))
+
+
+def has_arrived(mean: Floats) -> bool:
+    """Whether a mean came half of its way early and then stood still, as that of all samples never does."""
+    parts = np.array_split(mean, 16)
+    first, middle, last = (median(parts[place]) for place in (0, 8, -1))
+    came, range_ = abs(middle - first), float(np.ptp(mean))
+    return came >= 0.5 * range_ > 0 and abs(last - middle) <= _STILL_SHARE * came
+
+
+def _may_begin(
+    series: Series, epoch: Series | None, own_steps: Iterable[Steps]
+) -> Iterator[NDArray[np.intp]]:
+    """Indices at which teeth may begin, the first sample among them, one array for each possibility: where a
+    repeated step grows; where the epoch changes, which may be logged at its end or start; or, without either,
+    behind each point of a series with steps of its own (``own_steps``), such as evaluations, if rare enough,
+    and at all multiples of a place, if means of equally unlike samples begin there."""
+    steps = series.steps
+    moves = steps[1:] != steps[:-1]
+    if np.count_nonzero(moves) < 0.5 * len(steps):
+        yield np.append(0, np.flatnonzero(moves) + 1)
+    elif epoch is not None and len(epoch) > 1:
+        known = np.flatnonzero(np.isfinite(epoch.values))
+        whole, at = np.floor(epoch.values[known] + 1e-6), epoch.steps[known]
+        edges = np.flatnonzero(np.diff(whole)) + 1
+        for rows in (np.searchsorted(steps, at[edges]), np.searchsorted(steps, at[edges - 1], "right")):
+            yield np.unique(np.append(0, rows[rows < len(steps)]))
+    else:
+        for ends in (ends for ends in own_steps if len(ends) * TOOTH_SAMPLES <= len(steps)):
+            rows = np.searchsorted(steps, ends, "right")
+            yield np.unique(np.append(0, rows[rows < len(steps)]))
+        yield from (np.arange(0, len(steps), place) for place in _unmarked_lengths(series.values))
+
+
+@any_numbers
+def _unmarked_lengths(values: Floats) -> list[int]:
+    """The lengths that teeth may have which no other series marks: most of them begin far from the end of the
+    one before, but their samples go on as before."""
+    if len(values) < _FEWEST_UNMARKED * TOOTH_SAMPLES:
+        return []
+    moves = np.abs(np.diff(values, prepend=np.nan))
+    places = np.arange(TOOTH_SAMPLES, len(values) // _FEWEST_UNMARKED + 1)
+    far = np.maximum(places * _RESET_SHARE, _RESET_TIMES) * median(moves[np.isfinite(moves)])
+    likely, lengths = np.flatnonzero(moves[places] > far)[:_MOST_PLACES], list[int]()
+    for place, least in zip(places[likely].tolist(), far[likely].tolist(), strict=True):
+        if np.mean(moves[place::place] > least) >= _MOST_RESETS and _go_on(values, place):
+            lengths.append(place)
+    return lengths
+
+
+def _go_on(means: Floats, length: int) -> bool:
+    """Whether the samples of which these are running means go on over teeth of a length, as unlike late in a
+    tooth as early."""
+    sums = means[: len(means) // length * length].reshape(-1, length) * np.arange(1, length + 1)
+    samples, quarter = np.diff(sums, prepend=0.0, axis=1), max(length // 4, 2)
+    first, last = samples[:, :quarter], samples[:, -quarter:]
+    early, late = (median(np.abs(np.diff(part, axis=1)).ravel()) for part in (first, last))
+    ends, begins = np.median(last[:-1], axis=1), np.median(first[1:], axis=1)
+    goes_on = median(np.abs(begins - ends)) <= _GOES_ON * min(early, late)
+    return goes_on and 0 < max(early, late) <= AS_UNLIKE * min(early, late)
+
+
+def is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:
+    """Whether teeth bend (second differences) less and less, as a mean does, and the next begins far away."""
+    lengths = np.diff(np.append(begins, len(series)))
+    is_long, length = np.repeat(lengths >= TOOTH_SAMPLES, lengths), np.repeat(lengths, lengths)
+    nth = np.arange(len(series)) - np.repeat(begins, lengths) + 1  # sample of its tooth, from 1
+    moves = np.diff(series.values, prepend=np.nan)
+    late, resets = np.abs(moves[is_long & (2 * nth > length)]), np.abs(moves[begins[1:]])
+    late, resets = late[~np.isnan(late)], resets[~np.isnan(resets)]
+    known = np.isfinite(resets).any() and np.isfinite(late).any()
+    if len(begins) > 1 and (not known or median(resets) < _RESET_TIMES * median(late)):
+        return False
+    bends = np.abs(np.diff(moves, prepend=np.nan))
+    has_bend = np.isfinite(bends) & (nth > 2) & is_long
+    bends, nth = bends[has_bend], nth[has_bend]
+    # Bends smaller than the last digit of the log are not seen, and nor are those behind them.
+    grain = np.diff(np.unique(series.values[np.isfinite(series.values)])).min(initial=np.inf)
+    last = min(int(nth.max(initial=0)), _MOST_POSITIONS)
+    hidden = next((n for n in range(3, last + 1) if not median(bends[nth == n]) > grain), last + 1)
+    if hidden < TOOTH_SAMPLES:
+        return False
+    x, y = np.log(nth[nth < hidden]), np.log(np.maximum(bends[nth < hidden], 0.5 * grain))
+    width = float(((x - x.mean()) ** 2).sum())
+    exponent = float(((x - x.mean()) * y).sum()) / width
+    return bool(exponent <= min(_MEAN_EXPONENT, -_MEAN_ERRORS * _LOG_NOISE_SPREAD / width**0.5))
 
 
 def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
