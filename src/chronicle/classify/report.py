@@ -35,8 +35,8 @@ class Rule:
     def unexplained(self, known: Iterable[Finding], new: Iterable[Finding]) -> Iterator[Finding]:
         """The known findings that no new finding of this rule replaces."""
         place = attrgetter("metric", "attempt")
-        beside = grouped(new, place)
-        return (f for f in known if not any(self.explains(n, f) for n in beside.get(place(f), ())))
+        new_at = grouped(new, place)
+        return (f for f in known if not any(self.explains(n, f) for n in new_at.get(place(f), ())))
 
     def explains(self, new: Finding, known: Finding) -> bool:
         end = math.inf if new.end_step is None else new.end_step

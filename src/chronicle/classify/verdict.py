@@ -45,14 +45,11 @@ def diagnose(view: View) -> Diagnosis:
     explained = ((f, explanation(view, f)) for f in collect(view))  # an explained finding is kept
     findings = [replace(f, evidence={**f.evidence, EXPLAINED: why}) if why else f for f, why in explained]
     live = [f for f in findings if is_live(view, f)]
+    ending = last_ending(view.timeline)
+    how = ending.how if ending is not None else ""
     verdict = _judge(view, live)
-    how = ending.how if (ending := last_ending(view.timeline)) is not None else ""
-    # a course without trouble that a fault ended needs attention, unless the schedule had come to its end
-    unsure = verdict is Verdict.UNEXPECTED and not live and any(a.loss or a.objective for a in view.attempts)
-    if how in FAULTS and (verdict is Verdict.GOOD or unsure):
-        rate = view.attempts[-1].first(Role.LEARNING_RATE, MIN_POINTS)
-        done = rate is not None and has_idle_rate(rate, rate.steps[-1], DONE_SHARE)
-        verdict = verdict if done else Verdict.WORRYING
+    if how in FAULTS and _needs_attention(view, verdict, live):
+        verdict = Verdict.WORRYING
     if verdict is Verdict.GOOD:
         findings += whole_run.healthy(view, [f for f in live if f.pattern not in PROPERTIES])
     findings = [calibrated(f) for f in numbered(findings, "~")]
@@ -62,6 +59,16 @@ def diagnose(view: View) -> Diagnosis:
     missing = tuple(NotAssessed(pattern, roles) for pattern, roles in unnamed if roles)
     reason = because(view, verdict, [f for f in findings if f.pattern in WHOLE_RUN or is_live(view, f)], how)
     return Diagnosis(verdict, patterns, tuple(findings), judged(view, findings), missing, reason)
+
+
+def _needs_attention(view: View, verdict: Verdict, live: Sequence[Finding]) -> bool:
+    """Whether a fault that ended a run is worth a look: its course was without trouble, as far as that can be
+    told, and its schedule had not come to its end."""
+    is_unsure = verdict is Verdict.UNEXPECTED and not live
+    if verdict is not Verdict.GOOD and not (is_unsure and any(a.loss or a.objective for a in view.attempts)):
+        return False
+    rate = view.attempts[-1].first(Role.LEARNING_RATE, MIN_POINTS)
+    return rate is None or not has_idle_rate(rate, rate.steps[-1], DONE_SHARE)
 
 
 def collect(view: View) -> list[Finding]:
@@ -184,11 +191,11 @@ def falls(losses: Floats) -> bool:
 def verdict_of(view: View, finding: Finding) -> Verdict:
     """The verdict of the pattern, unless the evidence of the finding shows that less, or more, was lost."""
     evidence, limits = finding.evidence, view.thresholds
-    down = finding.pattern == SHIFT and ("epoch" in evidence or evidence.get("step_log", 0.0) < 0)
-    if EXPLAINED in evidence or down or finding.pattern == WARNING:  # what it warns of decides
+    falls = finding.pattern == SHIFT and ("epoch" in evidence or evidence.get("step_log", 0.0) < 0)
+    if EXPLAINED in evidence or falls or finding.pattern == WARNING:  # what it warns of decides
         return Verdict.GOOD
-    too_high = (left := float(evidence.get("residual_log", 0.0))) >= limits.bad_end
-    if finding.pattern == SHIFT and too_high and _lasts(view, finding, limits.for_good):
+    left = float(evidence.get("residual_log", 0.0))
+    if finding.pattern == SHIFT and left >= limits.bad_end and _lasts(view, finding, limits.for_good):
         # if the validation loss rose by less than a third as much, the training data are the cause
         stays = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
         return Verdict.WORRYING if next((t for t in stays if t is not None), False) else Verdict.BAD
@@ -196,51 +203,74 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     passes = finding.end_step is not None and (few or all(s.metric != finding.metric for s in view.losses))
     if finding.pattern == loss_shapes.NAN and passes:
         return Verdict.WORRYING  # NaN weights would stay NaN, so these steps were skipped
-    trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
+    is_trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
     if finding.pattern == loss_shapes.NOT_FULLY:
-        return Verdict.BAD if too_high and not trifle else Verdict.WORRYING
+        return Verdict.BAD if left >= limits.bad_end and not is_trifle else Verdict.WORRYING
     if finding.pattern in (NO_SPIKE, loss_shapes.AFTER):
-        held_out = any(s.role is Role.VALIDATION_LOSS for s in view.losses if s.metric == finding.metric)
-        small = float(evidence.get("lost_share", 1.0)) <= limits.lost or (held_out and left < limits.twice)
-        small |= trifle or float(evidence.get("risen_log", np.inf)) <= evidence.get("noise_log", 0.0)
-        # a policy makes its own data: a better one may have a higher loss
-        is_policy = any(a.first(Role.POLICY_ENTROPY) is not None for a in view.attempts)
-        of_policy = is_policy and any(finding.metric == loss.metric for loss in view.losses)
-        return Verdict.WORRYING if small or of_policy else Verdict.BAD
+        return Verdict.WORRYING if is_trifle or _is_small(view, finding) else Verdict.BAD
     return BY_ID[finding.pattern].verdict
+
+
+def _is_small(view: View, finding: Finding) -> bool:
+    """Whether a divergence lost little, or is that of a policy, which makes its own data: a better one may
+    have a higher loss."""
+    evidence, limits = finding.evidence, view.thresholds
+    of_judged = [loss for loss in view.losses if loss.metric == finding.metric]
+    is_held_out = any(loss.role is Role.VALIDATION_LOSS for loss in of_judged)
+    lost_little = float(evidence.get("lost_share", 1.0)) <= limits.lost
+    rose_little = float(evidence.get("risen_log", np.inf)) <= evidence.get("noise_log", 0.0)
+    is_low = is_held_out and float(evidence.get("residual_log", 0.0)) < limits.twice
+    of_policy = bool(of_judged) and any(a.first(Role.POLICY_ENTROPY) is not None for a in view.attempts)
+    return lost_little or rose_little or is_low or of_policy
 
 
 def explanation(view: View, finding: Finding) -> str:
     """Why a finding does not count in the verdict, or "" (the reasons: docs/classifier.md)."""
-    limits, attempts, (first, last) = view.thresholds, view.named(finding.attempt), view.span
+    attempts = view.named(finding.attempt)
     if finding.pattern == SLOWER and any(map(plays, attempts)):
         return "the speed depends on the environment"
-    if finding.pattern == SLOWER and last > first and not _lasts(view, finding, limits.lasting):
+    first, last = view.span
+    if finding.pattern == SLOWER and last > first and not _lasts(view, finding, view.thresholds.lasting):
         return "the run went on learning"
     if part_alone(view, finding):
         return "the loss that decides the verdict did not rise with it"
     logged = {name for attempt in attempts for name in attempt.series}
     if finding.pattern in (NO_SPIKE, HACKING) and names.is_of_self_play(finding.metric or "", logged):
         return "the opponents it plays against get better too"
-    rates = (a.learning_rate for a in attempts if finding.pattern == NO_SPIKE and a.learning_rate is not None)
-    if any(has_idle_rate(rate, finding.start_step, limits.lr_low) for rate in rates):
-        return "the learning rate was nearly zero, so the data caused it"
-    if finding.pattern == NO_SPIKE and any(schedule.within_epoch(view, a, finding) for a in attempts):
-        return "it lies within an epoch that had begun with a larger step down"
-    firsts = [median(loss.values[:2]) for loss in view.losses[:1] if loss.metric == finding.metric]
-    peak = float(finding.evidence.get("peak_loss", np.inf))
-    if finding.pattern in BUMPS and any(0 < peak <= limits.trifle * first for first in firsts):
-        return "the loss stayed below a twentieth of its first value"
-    risen = [s for a in attempts for s in a.by_role(*LOSSES) if s.metric == finding.metric]
-    later = [v[np.isfinite(v)] for v in (np.abs(s.values[s.steps >= finding.start_step]) for s in risen)]
-    lost = (v.max(initial=0.0) <= SINGLE_PRECISION * first for v in later for first in firsts)
-    if finding.pattern in RISES and any(lost):
-        return "the loss stayed below what 32 bits can tell from nothing beside its first value"
+    if finding.pattern == NO_SPIKE and (why := _why_it_rises(view, attempts, finding)):
+        return why
+    if why := _why_negligible(view, attempts, finding):
+        return why
     if planned := next((why for a in attempts for why in _planned(a, finding)), ""):
         return planned
-    passes = finding.pattern in (FAST, SLOW) and finding.end_step is not None
-    again = passes and schedule.at_restart(view, finding, np.inf)
-    return "the schedule of the learning rate started again there" if again else ""
+    is_over = finding.pattern in (FAST, SLOW) and finding.end_step is not None
+    is_restart = is_over and schedule.at_restart(view, finding, np.inf)
+    return "the schedule of the learning rate started again there" if is_restart else ""
+
+
+def _why_it_rises(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
+    """Why a loss that rises without a spike does not diverge, or ""."""
+    rates = (a.learning_rate for a in attempts if a.learning_rate is not None)
+    if any(has_idle_rate(rate, finding.start_step, view.thresholds.lr_low) for rate in rates):
+        return "the learning rate was nearly zero, so the data caused it"
+    if any(schedule.within_epoch(view, attempt, finding) for attempt in attempts):
+        return "it lies within an epoch that had begun with a larger step down"
+    return ""
+
+
+def _why_negligible(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
+    """Why the height of a rise says nothing beside the first values of the loss, or ""."""
+    firsts = [median(loss.values[:2]) for loss in view.losses[:1] if loss.metric == finding.metric]
+    peak = float(finding.evidence.get("peak_loss", np.inf))
+    if finding.pattern in BUMPS and any(0 < peak <= view.thresholds.trifle * first for first in firsts):
+        return "the loss stayed below a twentieth of its first value"
+    risen = (s for a in attempts for s in a.by_role(*LOSSES) if s.metric == finding.metric)
+    sizes = (np.abs(s.values[s.steps >= finding.start_step]) for s in risen)
+    highest = [size[np.isfinite(size)].max(initial=0.0) for size in sizes]
+    are_lost = any(high <= SINGLE_PRECISION * first for high in highest for first in firsts)
+    if finding.pattern in RISES and are_lost:
+        return "the loss stayed below what 32 bits can tell from nothing beside its first value"
+    return ""
 
 
 def plays(attempt: AttemptView) -> bool:

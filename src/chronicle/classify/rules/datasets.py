@@ -72,15 +72,17 @@ def _whose(
     rises = {s.metric: departure(s, start, peak + 1) for s in sources}
     spiking, least = {s.metric for _, s in group}, view.thresholds.other_t
     moved = [m for m, e in rises.items() if m in spiking or e.t >= least]
-    kind = "single" if len(moved) == 1 else "simultaneous" if len(moved) == len(sources) else "several"
-    ends, height = [f.end_step for f, _ in group if f.end_step is not None], rises[series.metric].height
-    others = sorted(e.t for m, e in rises.items() if m not in moved)[-1:]
+    kind = "simultaneous" if len(moved) == len(sources) else "several"
+    if len(moved) == 1:
+        kind = "single"
+    height, others = rises[series.metric].height, sorted(e.t for m, e in rises.items() if m not in moved)[-1:]
     checks = [
         *noted(kind=kind, data_sets=sorted(moved), of=len(sources)),
         at_least("tallest over its line", height, "log units", view.thresholds.moved, "height_log"),
         Check("data sets that spike", len(moved), "data sets", f"1 or more of {len(sources)}"),
         *(Check("strongest of the others", t, "standard errors", f"< {least:g}") for t in others),
     ]
+    ends = [f.end_step for f, _ in group if f.end_step is not None]
     end = max(ends) if len(ends) == len(group) else None
     at = At(attempt, series if kind == "single" else None, start, peak, end)
     total = (tallest.pattern, "the total loss alone: one event, whoever it belongs to")

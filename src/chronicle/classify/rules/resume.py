@@ -251,8 +251,9 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     goes_on = any(resumed.jumps_again(np.r_[values, rate.values], len(values) - 1) for values in before)
     if lowered or abs(factor - 1) <= limits.lr_differs or goes_on:  # the schedule jumps so elsewhere, too
         return
-    how = "warms up again" if warms else "is higher" if factor > 1 else "is lower"
-    confidence = 0.95 if warms else 0.7 if factor > 1 else 0.5
+    how, confidence = ("is higher", 0.7) if factor > 1 else ("is lower", 0.5)
+    if warms:
+        how, confidence = "warms up again", 0.95
     yield other_rate(view, attempt, rate.steps[0], factor, how, confidence)
 
 

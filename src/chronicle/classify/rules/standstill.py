@@ -98,26 +98,18 @@ def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     contest = course_of(view, loss)
     if contest is None or STOPPED not in contest.explanations:
         return None
-    limits, (steps, y) = view.thresholds, positive(loss)
-    start, lead, place = contest.step(STOPPED), contest.lead(STOPPED), contest.explanations[STOPPED].at
+    limits, lead, place = view.thresholds, contest.lead(STOPPED), contest.explanations[STOPPED].at
     no_change = contest.change_after(START_SHARE) < limits.moved and lead >= -ONE_PARAMETER_NATS
     soon = place <= START_SHARE and no_change
-    if (not soon and lead < LEAD_NATS) or place > 1 - limits.lasting or is_converged(y):
+    if (not soon and lead < LEAD_NATS) or place > 1 - limits.lasting:
         return None
-    if loss.role is Role.VALIDATION_LOSS and fall_from(float(y[0]), y) >= limits.drop:
-        return None  # it came down; the training loss, which is not logged, may go on falling
-    if contest.winner in (CLIMBS, WAITS) and contest.lead(contest.winner, (STOPPED,)) >= LEAD_NATS:
+    if _is_done_or_climbs(view, loss, contest):
         return None
+    start, (steps, y) = contest.step(STOPPED), positive(loss)
     rest, third = y[steps >= start], (steps[-1] - start) / 3  # in steps: rows may be dense first
     first, last = y[(steps >= start) & (steps <= start + third)], y[steps >= steps[-1] - third]
     since = fallen(rest, first, last, limits) if min(len(first), len(last)) >= FEWEST_IN_STRETCH else None
-    if since is None or _lr_comes_down(attempt, limits, start, steps[-1]):
-        return None
-    others = (finite(s.pick(s.steps >= start)).values for s in attempt.by_role(*OTHER_ROLES) if s is not loss)
-    if is_done(attempt, start) or any(len(v) >= FEWEST_IN_STRETCH and moved(v) for v in others):
-        return None
-    began = np.searchsorted(loss.steps, start)
-    if any(e.onset > began and e.kind in (Kind.OPEN, Kind.DROP) for e in view.events(loss)):
+    if since is None or _goes_on_elsewhere(view, attempt, loss, start):
         return None
     enough = f">= {LEAD_NATS:g}, or no change since"
     checks = [
@@ -132,6 +124,29 @@ def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     checks += [*noted(classes=classes, level_loss=float(np.exp(median(rest)))), named]
     chance = (PLATEAU, "the level were not that of guessing")
     return finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, 0.8, chance)
+
+
+def _is_done_or_climbs(view: View, loss: Series, contest: Contest) -> bool:
+    """Whether a loss may stand still, as it came down far, or follows another course. One that is held out
+    may do so after any fall: the training loss, which is not logged, may go on falling."""
+    y = positive(loss)[1]
+    if is_converged(y):
+        return True
+    if loss.role is Role.VALIDATION_LOSS and fall_from(float(y[0]), y) >= view.thresholds.drop:
+        return True
+    return contest.winner in (CLIMBS, WAITS) and contest.lead(contest.winner, (STOPPED,)) >= LEAD_NATS
+
+
+def _goes_on_elsewhere(view: View, attempt: AttemptView, loss: Series, start: float) -> bool:
+    """Whether something else changed since a loss stands still: the learning rate comes down, the training
+    was done, another loss or score moves, or the loss itself drops or has an event that is still open."""
+    if _lr_comes_down(attempt, view.thresholds, start, positive(loss)[0][-1]) or is_done(attempt, start):
+        return True
+    others = (finite(s.pick(s.steps >= start)).values for s in attempt.by_role(*OTHER_ROLES) if s is not loss)
+    if any(len(values) >= FEWEST_IN_STRETCH and moved(values) for values in others):
+        return True
+    began = np.searchsorted(loss.steps, start)
+    return any(e.onset > began and e.kind in (Kind.OPEN, Kind.DROP) for e in view.events(loss))
 
 
 def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
