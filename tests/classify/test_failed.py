@@ -364,3 +364,11 @@ def test_a_loss_that_runs_away_below_zero_has_diverged(end: float, lost: bool) -
     assert (diagnosis.verdict == "bad") == lost
     agents = classify({"actor_loss": loss, "critic_loss": 1 / (1 + t)})  # where returns may be of any size
     assert "divergence-no-spike" not in agents.patterns
+
+
+@pytest.mark.parametrize(("bends", "lost"), [(1.0, True), (2.0, True), (0.2, False)])
+def test_a_loss_below_zero_that_falls_on_as_fast_has_diverged(bends: float, lost: bool) -> None:
+    """The cross-entropy of targets above 1 falls with the logits; a density levels off at its data."""
+    t = np.arange(1, 31) / 30
+    diagnosis = classify({"loss": -6.5e7 * t**bends, "val_loss": -6.4e7 * t**bends})
+    assert ("divergence-no-spike" in diagnosis.patterns) == (diagnosis.verdict == "bad") == lost

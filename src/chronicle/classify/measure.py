@@ -421,6 +421,5 @@ def rises(values: Floats) -> bool:
         return False
     gain, last = float(v.max() - v[0]), float(v[-1] - v[0])
     alone = len(v) >= names.MIN_POINTS and median(v[-3:]) - v[0] < OUTLIER_SHARE * gain
-    usual = 3 * median(np.abs(np.diff(v[len(v) // 2 :])))
-    least = max(usual, LEAST_RISE * float(np.abs(v).max()))
+    least = max(3 * median(np.abs(np.diff(v[len(v) // 2 :]))), LEAST_RISE * float(np.abs(v).max()))
     return last >= NEARLY_ALL * gain > 0 and not alone and gain >= least

@@ -75,8 +75,7 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
     a += slow_from(slower[: b - a], least, limits.midway)
     lasts, share = steps[b - 1] - steps[a], 1 - float(np.exp(-sign * median(y[a:b] - median(before))))
     usual, slow = float(np.exp(median(before))), float(np.exp(median(y[a:b])))
-    rounding = ROUNDED_UNITS * last_decimal(series.values)
-    if abs(usual - slow) - rounding < limits.slower * max(usual, slow):
+    if abs(usual - slow) - ROUNDED_UNITS * last_decimal(series.values) < limits.slower * max(usual, slow):
         return
     around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
     sizes = attempt.first(Role.BATCH_SIZE)

@@ -49,8 +49,8 @@ divergence-no-spike (a loss that ends above where it began)
     rise within the noise is worrying, or none if that is a factor of two; any other is bad.
     Or, from the minimum of its held-out loss on, which is 16 points long and turns up for a quarter of the
     log or more as in overfitting, the loss itself rises by 3 % and four errors; no part of it is logged.
-    Or the loss has no lower bound and runs away below zero: at the end its first eight values are less beside
-    it than 32 bits can tell from nothing, which no density and no margin can be.
+    Or the loss has no lower bound and runs away below zero: at the end its first eight values (or a nat, if
+    its second half falls as far as its first) are less beside it than 32 bits can tell from nothing.
     Blind to: a rise by less than a tenth without a held-out loss.
     False alarm: data that get harder by a curriculum that is not logged.
     Source: Mann and Whitney (1947), whose test of ranks it is.
@@ -231,10 +231,14 @@ def runs_below_zero(view: View) -> Iterator[Finding]:
     for attempt, known in ((attempt, finite(loss)) for attempt, loss in live_losses(view)):
         if len(known) < FEWEST_POINTS or begins_late(known.steps, step_gap(known)):
             continue
-        first, last = float(np.abs(known.values[:MIN_POINTS]).max()), median(known.values[-MIN_POINTS:])
+        v, (start, middle) = known.values, known.values[[0, len(known) // 2]].tolist()
+        first, last = float(np.abs(v[:MIN_POINTS]).max()), median(v[-MIN_POINTS:])
+        # no density, which levels off, falls as far in its second half: then one nat is the measure
+        levels_off = middle - last < 0.5 * (start - middle) or MIN_POINTS * abs(start) > -last
+        first = first if levels_off else min(first, 1.0)
         if (times := -last / max(first, 1e-300)) >= LOST_TIMES:
-            left = int(np.flatnonzero(known.values >= -first)[-1]) + 1
-            lost = at_least("below zero, over the first values", times, "times", LOST_TIMES)
+            left = int(np.flatnonzero(np.append(0.0, v[:-1]) >= -first)[-1])
+            lost = at_least("below zero, over the first values or a nat", times, "times", LOST_TIMES)
             checks, at = [lost, *noted(first_level=first, last_level=last)], known.steps[left]
             other = (PERFECT, "a loss with a lower bound could fall so far")
             yield finding(NO_SPIKE, At(attempt, known, at), checks, 0.9, 0.8, other)
