@@ -45,6 +45,23 @@ def test_a_bar_that_moves_on_with_the_epoch_counts_epochs(tmp_path: Path) -> Non
     assert [point for log in logs for point in points(log, "mean loss")] == [(n, 3 - n / 64) for n in places]
 
 
+def test_the_batches_of_a_cross_validation_are_no_training(tmp_path: Path) -> None:
+    """WeNet prints `TRAIN Batch 4/100` of epoch 4, and `CV Batch 4/100` of what is held out there."""
+    text, head = "", "2022-07-01 10:00:00,123 DEBUG"
+    for epoch in (4, 5, 6):
+        for batch in range(0, 2000, 100):
+            loss = 100 - 20 * (epoch - 4) - batch / 100
+            text += f"{head} TRAIN Batch {epoch}/{batch} loss {loss:.6f} lr 0.00010000 rank 0\n"
+        for batch in (0, 100):
+            text += f"{head} CV Batch {epoch}/{batch} loss {88 - 8 * epoch + batch / 100:.6f} rank 0\n"
+        text += f"2022-07-01 10:00:59,123 INFO Epoch {epoch} CV info cv_loss {88.5 - 8 * epoch}\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt) == [(100 * n, 100.0 - n) for n in range(60)]
+    held_out = {(step, value) for step, value in points(attempt, "cv/loss")}
+    assert held_out == {(1900, 56.0), (1900, 57.0), (3900, 48.0), (3900, 49.0), (5900, 40.0), (5900, 41.0)}
+    assert points(attempt, "CV info cv_loss") == [(1900, 56.5), (3900, 48.5), (5900, 40.5)]
+
+
 @pytest.mark.parametrize(("every", "steps"), [(1, [*range(0, 500, 50)] * 2), (50, [*range(40, 490, 50)])])
 def test_an_evaluation_tells_the_step_under_another_name(
     every: int, steps: list[int], tmp_path: Path

@@ -45,7 +45,7 @@ TRIAL = "trial"  # the heading of one of several trainings
 EVALUATES = "evaluates"  # the heading of the results of an evaluation
 
 _EVALUATION = re.compile(
-    r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/\\-]|\.\w)",
+    r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev|cv)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/\\-]|\.\w)",
     re.IGNORECASE,
 )
 OF_TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
