@@ -384,3 +384,12 @@ def test_a_median_of_rewards_in_fours_that_moves_by_one_of_them_has_not_risen() 
     assert told(rewards=merged) == ("bad", ("failed-run",))
     risen = 4.0 * rng.geometric(np.linspace(0.49, 0.2, 10_000)) - 4.0
     assert told(rewards=risen)[0] == "good"
+
+
+@pytest.mark.parametrize(("gained", "failed"), [(12.0, False), (0.0, True)])
+def test_generations_whose_best_member_gets_better_have_not_failed(gained: float, failed: bool) -> None:
+    """Their mean is that of the penalties of other members."""
+    noise = np.random.default_rng(4).standard_normal((2, 100))
+    best = -14 - gained * np.exp(-np.arange(100) / 20) + 0.5 * noise[1]
+    logged = {"Average Fitness": -260 + 40 * noise[0], "Maximum Fitness": best}
+    assert ("failed-run" in classify(logged).patterns) is failed

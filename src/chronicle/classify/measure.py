@@ -200,8 +200,7 @@ def is_usual(y: Floats, first: int, end: int, least: float, least_t: float) -> b
     means = y[before : before + (len(y) - before) // length * length].reshape(-1, length).mean(1)
     beside: Any = np.max if length == 1 else np.mean
     rise = float(means[at] - beside(means[max(at - 1, 0) : at + 2 : 2]))
-    over = means[1:-1] - beside([means[:-2], means[2:]], axis=0)
-    others = np.delete(over, slice(max(at - 2, 0), at + 1))
+    others = np.delete(means[1:-1] - beside([means[:-2], means[2:]], axis=0), slice(max(at - 2, 0), at + 1))
     if length > 1:
         known = at > 0 and length >= 4 and len(others) >= FEWEST_STRETCHES
         return known and rise < least_t * 1.4826 * median(np.abs(others[len(others) // 20 :]))

@@ -203,7 +203,7 @@ def fell(attempt: AttemptView, score: Series, objective: Series) -> bool:
 def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
     """Whether a series that does not rise tells that nothing was learned: no score above 0, no few values
     that differ, none above 0 to the end or of one episode, no attempt that explored, after which a later one
-    learned, or whose evaluations got better."""
+    learned, or whose evaluations, or best members, got better."""
     values = finite(series).values
     enough = WINDOW_EPISODES if is_of_one_episode(series.metric) else measure.OBJECTIVE_POINTS
     same, few = values.min() == values.max(), len(values) < enough
@@ -211,7 +211,9 @@ def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
         return False
     if values[0] > 0 or _is_of_one_episode(attempt, series) if same else few:
         return False
-    if any(map(_gets_better, attempt.by_role(Role.VALIDATION_SCORE))) or _still_explores(attempt):
+    rated = attempt.by_role(*SCORES)
+    others = (s for s in rated if s.role is not Role.SCORE or "fitness" in name_words(s.metric))
+    if any(map(_gets_better, others)) or _still_explores(attempt):
         return False
     later = filter(None, (a.objective for a in view.attempts[attempt.index + 1 :]))
     return not any(map(measure.improves, later))
