@@ -506,3 +506,11 @@ def _attempt(
     name: str, steps: np.ndarray, values: np.ndarray, metric: str = "loss", role: Role = Role.LOSS
 ) -> Attempt:
     return Attempt(name, (), {metric: Series(metric, role, steps, values, np.full(len(steps), np.nan))})
+
+
+def test_the_best_score_so_far_is_no_gain_beside_the_score_itself() -> None:
+    steps, noise = np.arange(60), np.random.default_rng(3).standard_normal(60)
+    best = (steps, 0.5 + 0.1 * np.maximum.accumulate(noise))
+    score = (steps, 0.5 + 0.1 * noise)
+    assert classify({"accuracy": score, "best_accuracy": best}).because.startswith("Cannot tell: ")
+    assert classify({"best_accuracy": best}).because.startswith("Good: best_accuracy got better")

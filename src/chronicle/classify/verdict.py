@@ -176,7 +176,8 @@ def gains(view: View) -> Series | None:
     most = max((len(a.objective or ()) for a in view.attempts), default=0)
     for attempt in (a for a in view.attempts if most <= LONGER_TIMES * len(a.objective or ())):
         scores = attempt.by_role(Role.OBJECTIVE, *(SCORES if attempt.in_time else ()))
-        if better := next(filter(improves, scores), None):
+        measured = [s for s in scores if "best" not in name_words(s.metric)]  # the best so far can only rise
+        if better := next(filter(improves, measured or scores), None):
             return better
     losses = (s for a in view.attempts if a.objective is None for s in a.attempt.series.values())
     return next((s for s in losses if s.role in LOSSES and falls(s.values)), None)
