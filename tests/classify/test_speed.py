@@ -42,6 +42,18 @@ def test_step_time_alone_tells_it_as_well() -> None:
     assert finding.metric == "step_time" and finding.end_step is None
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_a_step_time_that_grows_until_the_log_ends_worries_nobody(noise: float) -> None:
+    """The window of the attention is widened as the training goes on. One that jumps half way does."""
+    steps, z = np.arange(1480), np.random.default_rng(4).standard_normal(1480)
+    grown, jumps = 142 + 42 * steps / 1480, np.where(steps < 740, 142.0, 184.0)
+    verdicts = []
+    for seconds in (grown, grown.cumsum() / (steps + 1), jumps):
+        times = (steps, seconds * np.exp(noise * z))
+        verdicts.append(classify({"loss": (steps, Curve(3).loss[:1480]), "step_time": times}).verdict)
+    assert verdicts == ["good", "good", "worrying"]
+
+
 @pytest.mark.parametrize(
     ("usual_s", "slow_s", "decimals", "is_found"),
     [(0.0032, 0.0041, 3, False), (0.0032, 0.0049, 3, True), (0.62, 0.64, 2, False), (0.62, 0.66, 2, True)],

@@ -233,6 +233,9 @@ def explanation(view: View, finding: Finding) -> str:
     first, last = view.span
     if finding.pattern == SLOWER and last > first and not _lasts(view, finding, view.thresholds.lasting):
         return "the run went on learning"
+    still_slowing = float(finding.evidence.get("still_slowing_share", 0.0))
+    if finding.pattern == SLOWER and still_slowing >= view.thresholds.midway:
+        return "a step takes longer and longer until the log ends"
     if part_alone(view, finding):
         return "the loss that decides the verdict did not rise with it"
     logged = {name for attempt in attempts for name in attempt.series}

@@ -88,6 +88,9 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
         at_least("lasted", b - a, "samples", limits.slow_samples),
         *noted(lost_steps=share * lasts),
     ]
+    if b == len(y):
+        first, last = (median(part) for part in np.array_split(y[a:b], 3)[::2])
+        checks += noted(still_slowing_share=(last - first) / (median(y[a:b]) - median(before)))
     end, peak = steps[b] if b < len(steps) else None, steps[a + int(np.argmax(sign * y[a:b]))]
     hang = ("hang", "a single step had taken as long as all of these")
     yield finding("throughput-drop", At(attempt, series, steps[a], peak, end), checks, share, 0.9, hang)
