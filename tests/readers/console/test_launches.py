@@ -213,6 +213,17 @@ def test_a_process_that_loads_a_checkpoint_after_a_pause_is_another_launch(
     assert [(join.kind, join.to_step) for join in stitch(attempts).joins] == [("resume", 40)]
 
 
+@pytest.mark.parametrize(("at", "n"), [(40, 2), (38, 1)])
+def test_a_checkpoint_that_the_count_goes_on_from_after_a_pause_begins_a_launch(
+    at: int, n: int, tmp_path: Path
+) -> None:
+    """Without a heading; the best one so far is loaded for an evaluation, which may take as long."""
+    loads = f"Checkpoint: loading from checkpoint exp/conformer/{at}.pt for GPU\n"
+    text = minutes_of(0, 40, 10) + minutes_of(40, 41, 12, loads) + minutes_of(41, 90, 13)
+    spans = {2: {"train.log#1": (40, 0, 39), "train.log#2": (50, 40, 89)}, 1: {"train.log": (90, 0, 89)}}
+    assert steps(read(log(tmp_path, text)), "loss") == spans[n]
+
+
 def test_a_process_that_loads_a_checkpoint_before_its_first_row_begins_the_log(tmp_path: Path) -> None:
     head = f"Start training\n{LOADED[0]}\n"
     text = f"{head}accuracy: 0.5\n{head}{lines(0, 40)}"

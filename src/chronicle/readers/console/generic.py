@@ -235,7 +235,7 @@ class LogReader:
         self._evaluation = ""  # that was announced, until something counts
         self._announced = False  # whether one was, in this epoch
         self._launch = _Launch()
-        self._loaded = False  # whether a checkpoint was loaded since something counted
+        self._loaded = ""  # what was said of checkpoints that were loaded since something counted
         self._named_trial = self._trial = ""  # the training named last, and the one to which the rows belong
         self._indentation = _MOST_INDENTED  # of the line that counted last
         # Of the block of lines of which similar ones may be read at once: the commonest form, and all.
@@ -305,7 +305,7 @@ class LogReader:
                 yield record
                 continue
             self._launch.resumed |= event == RESUMED  # who says from where it resumes is another process
-            self._loaded |= event == LOADED
+            self._loaded += f" {record.sources[0].words}" * (event == LOADED)
             if record.shape:
                 at = record.counters[0][1].value if record.counters else None
                 what = line_records.LOADED if event == RESUMED else event
@@ -324,8 +324,9 @@ class LogReader:
         names_epoch = record.epoch is not None and course.counter == record.epoch.name  # perhaps as a heading
         begins_pass = course.has_begun_pass(position_before) and self._has_paused(record)
         is_announced |= begins_pass
-        launch.resumed |= self._loaded and launch.event == REPEATED and self._has_paused(record)
-        self._loaded &= not counts
+        goes_on = self._loaded and (launch.event == REPEATED or record.goes_on_from(self._loaded))
+        launch.resumed |= bool(goes_on) and self._has_paused(record)
+        self._loaded = "" if counts else self._loaded
         is_aside = PROGRESS in record.shape and course.counter not in ("", *record.shape)
         counts_on = counts and (not is_aside or any(map(is_judged, record.shape)))
         may_begin = (is_announced or launch.resumed) and (counts_on or plan.by_row or names_epoch)
@@ -351,10 +352,9 @@ class LogReader:
         return (self._count.row, False) if self.plan.by_row else self.course.step(record)
 
     def _has_paused(self, record: Record) -> bool:
-        """Whether the longest pause so far lies before a record. Each round of a training may begin with a
-        heading of the beginning and a checkpoint, or with the first batch, but takes no longer for it."""
+        """Whether the longest pause so far lies before a record: no round of a training waits so long."""
         *gaps, pause = [0.0, *np.diff([*self.log.rows.times[-_RECENT_ROWS:], record.sources[0].time])]
-        return len(gaps) > 1 and bool(pause > max(_PAUSE_TIMES * np.median(gaps[1:]), 2 * max(gaps)))
+        return len(gaps) > _FEWEST_POINTS and bool(pause > max(_PAUSE_TIMES * np.median(gaps), 2 * max(gaps)))
 
     def _row_of(
         self, record: Record, values: dict[str, float], step: int | None, is_known: bool

@@ -57,6 +57,10 @@ _CHECKPOINT = re.compile(
     r"(?=.{0,80}(?:\b|_)(?:checkpoint|ckpt|snapshot|model|weights|state|step|epoch|iter))",
     re.IGNORECASE,
 )
+# Its number: `exp/3.pt`, `checkpoint-40`, `(epoch 40)`; not those of settings in a name, as in `lr1e-4_h8`.
+_OF_CHECKPOINT = re.compile(
+    r"(?i)(?:[\s/(]|(?:epoch|step|iter\w{0,6}|checkpoint|ckpt)[_=-]?)(\d{1,15})(?=[\s),;:]|\.[a-z]{2,5}\b|$)"
+)
 # `=> Resuming training from step 500`; OpenMMLab's `resumed epoch 12, iter 3600`; Lightning, which for a test
 # restores weights alone. What resumes without a place was only paused, as for an evaluation; other sentences,
 # `The training was resumed using a.pth`, `Continuing from step 9`, name a checkpoint, a path or a count.
@@ -209,6 +213,12 @@ class Record:
     def pairs(self) -> list[Pair]:
         named = zip(self.shape, self.values, strict=True)
         return [Pair(name, value, self.ends.get(i, 0)) for i, (name, value) in enumerate(named)]
+
+    def goes_on_from(self, words: str) -> bool:
+        """Whether it counts what follows a number in words: epoch 3 or 4 behind `loading epoch_3.pt`."""
+        numbers = {float(digits) for digits in _OF_CHECKPOINT.findall(words)} - {0.0}
+        pairs = [self.epoch] if self.epoch else [pair for _, pair in self.counters]
+        return any({pair.value, pair.value - 1} & numbers for pair in pairs)
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
         """All values but that of the counter, by name; the first of equal names counts. Where ``phases`` are
