@@ -157,9 +157,17 @@ def test_noise_is_no_plateau_where_a_held_out_loss_or_a_score_gets_better() -> N
     assert classify({"train_loss": loss, "val_loss": 2 * np.exp(-t)}).patterns == ("noisy-healthy",)
     assert classify({"loss": loss, "val_accuracy": 0.9 - 0.6 * np.exp(-5 * t)}).patterns == ("noisy-healthy",)
     steps, val = np.arange(0, 60, 7), 1.067 + 0.012 * np.exp(-np.arange(9) / 2)
-    for held_out, found in ((val, ("noisy-healthy",)), (np.sort(val), ("plateau",))):
+    for held_out, found in ((val, ()), (np.sort(val), ("plateau",))):  # by a hundredth, which is not healthy
         both = {"loss": (np.arange(60), loss), "val_loss": (steps, held_out)}
         assert classify(both).patterns == found  # lower at each of its few evaluations, or higher
+
+
+def test_a_fall_within_the_noise_of_batches_is_no_learning() -> None:
+    """The mean of each epoch falls from 0.7061 to 0.7047 while two batches differ by a third."""
+    epochs, batches = 0.7047 + 0.0014 * np.exp(-np.arange(50) / 9), around(0.72, 150, 0.35)
+    judged = classify({"train_loss_step": batches, "train_loss_epoch": (3 * np.arange(50), epochs)})
+    assert (judged.verdict, judged.patterns) == ("unexpected", ())
+    assert judged.because.startswith("Cannot tell: the loss fell by less than 3 %")
 
 
 @pytest.mark.parametrize(("right", "worries"), [(1.0, False), (0.7, True)])
