@@ -23,7 +23,7 @@ grokking
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -73,12 +73,10 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         need = max(need, limits.overfit_few) if better else need  # then only answers are less sure
         if rise < need or steps[-1] - steps[low] < limits.overfit_late * (steps[-1] - steps[0]):
             continue
-        beside = (s for s in held_out if s.metric != loss.metric and not measures(validation) < measures(s))
-        turns = [*filter(None, (turn(s, steps[low], steps[-1]) for s in beside))]
-        before, after = (sum(np.exp([t[end] for t in turns])) for end in (0, 1))
+        others = (s for s in held_out if s.metric != loss.metric and not measures(validation) < measures(s))
         moved = min(limits.moved, need)
-        if after < before * np.exp(moved if len(turns) > 1 else 0.0):
-            continue  # a part, and the sum of all goes on, or stays
+        if _sum_falls([turn(s, steps[low], steps[-1]) for s in others], moved):
+            continue
         named = (s for s in attempt.by_role(Role.LOSS) if OF_TRAINING & name_words(s.metric))
         measured = (turn(s, steps[low], steps[-1]) for s in (loss, *named))
         gains = [(t.before - t.after, limits.other_t * t.error) for t in filter(None, measured)]
@@ -94,6 +92,14 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         confidence = 0.5 + 0.5 * measure.confidence_of(rise, need)
         yield finding("overfitting", at, checks, 0.3 + rise, confidence, ("divergence-no-spike", other))
         return
+
+
+def _sum_falls(turns: Sequence[Turn | None], moved: float) -> bool:
+    """Whether the sum of held-out losses falls, or of several rises by less than ``moved`` log units: then a
+    part alone rises."""
+    known = [turn for turn in turns if turn is not None]
+    before, after = sum(np.exp([t.before for t in known])), sum(np.exp([t.after for t in known]))
+    return bool(after < before * np.exp(moved if len(known) > 1 else 0.0))
 
 
 def lost_scores(attempt: AttemptView, trained: Series) -> Iterator[Finding]:

@@ -379,21 +379,20 @@ def _nonfinite(shape: Shape) -> Finding | None:
 
 def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Finding | None:
     """Exact zeros that stand for lost values; not those of a part of a loss whose total goes on meanwhile."""
-    zero, norm, whole = series.values == 0.0, attempt.grad_norm, attempt.loss
-    if whole is not None and whole is not series:
-        meanwhile = whole.values[np.isin(whole.steps, series.steps[zero])]
-        if len(meanwhile) and bool((np.isfinite(meanwhile) & (meanwhile != 0.0)).all()):
-            return None
+    zero = series.values == 0.0
+    if _goes_on_meanwhile(attempt.loss, series, zero):
+        return None
     rest, count = series.values[~zero & np.isfinite(series.values)], int(zero.sum())
     if count < FEW_ZEROS or len(series) < 2 * MANY_ZEROS or not len(rest) or not (rest > 0).all():
         return None
-    at_end = bool(zero[np.argmax(zero) :].all())
-    late = norm.values[norm.steps >= series.steps[np.argmax(zero)]] if norm and at_end else np.zeros(0)
-    lost, lowest = ~np.isfinite(late), float(rest.min()) / median(rest[:2])
+    first, last = np.flatnonzero(zero)[[0, -1]].tolist()
+    at_end, norm = bool(zero[first:].all()), attempt.grad_norm
+    late = norm.values[norm.steps >= series.steps[first]] if norm and at_end else np.zeros(0)
+    lost = ~np.isfinite(late)
     need = FEW_ZEROS if lost.all() and len(late) >= FEW_ZEROS else MANY_ZEROS
     dead = float(np.mean(lost | (late == 0.0))) if len(late) else 0.0
     # a mean of a few errors is zero now and then: zero is one step below its lowest value
-    steps = np.diff(np.sort(rest)[: len(rest) // 2 + 1])
+    lowest, steps = float(rest.min()) / median(rest[:2]), np.diff(np.sort(rest)[: len(rest) // 2 + 1])
     clear = lowest > limits.trifle and rest.min() > 2 * steps.max(initial=0.0)
     if count < need or (dead < 0.5 and not clear) or (not at_end and _is_scattered(zero)):
         return None
@@ -402,13 +401,20 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
         Check("exact zeros", count, "samples", f">= {need}", key="zero_samples"),
         side("gradient norm NaN, Inf or zero meanwhile", dead, "share", dead >= 0.5, norms),
         side("lowest value besides", lowest, "of the first value", clear, apart),
+        *noted(absent_share=count / (len(series) - first)),
     ]
-    first, last = np.flatnonzero(zero)[[0, -1]].tolist()
-    checks += noted(absent_share=count / (len(series) - first))
     end = None if at_end or last + 1 == len(series) else series.steps[last + 1]
     at = At(attempt, series, series.steps[first], series.steps[first], end)
     other = (FROZEN, "the loss were zero now and then")
     return finding(NAN, at, checks, 0.95 if at_end else 0.75, 0.9, other)
+
+
+def _goes_on_meanwhile(whole: Series | None, part: Series, zero: NDArray[np.bool_]) -> bool:
+    """Whether the whole loss is neither zero nor lost where a part of it is zero."""
+    if whole is None or whole is part:
+        return False
+    meanwhile = whole.values[np.isin(whole.steps, part.steps[zero])]
+    return len(meanwhile) > 0 and bool((np.isfinite(meanwhile) & (meanwhile != 0.0)).all())
 
 
 def _is_scattered(zero: NDArray[np.bool_]) -> bool:

@@ -155,21 +155,25 @@ def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     if not len(grows := np.flatnonzero(np.diff(size.values) > 0) + 1):
         return
     at, factor = size.steps[grows].astype(float), size.values[grows[-1]] / size.values[grows[0] - 1]
-    a, b = np.searchsorted(steps, at[[0, -1]]).tolist()
-    if factor < limits.batch_grows or a < EDGE_SAMPLES or len(y) - b < EDGE_SAMPLES:
+    first, last = np.searchsorted(steps, at[[0, -1]]).tolist()
+    if factor < limits.batch_grows or first < EDGE_SAMPLES or len(y) - last < EDGE_SAMPLES:
         return
     young = int(np.searchsorted(steps, 0.25 * at[0]))  # the first steps have another noise
-    before, after = y[max(a - NOISE_SAMPLES, young) : a], y[b : b + NOISE_SAMPLES]
+    before, after = y[max(first - NOISE_SAMPLES, young) : first], y[last : last + NOISE_SAMPLES]
     noisy, quiet = (max(measure.clipped_difference_noise(part), NOISE_FLOOR_LOG) for part in (before, after))
     calm = quiet / noisy
     calm_t = -float(np.log(calm)) / (NOISE_ERROR_LOG * (1 / len(before) + 1 / len(after)) ** 0.5)
     few = at.tolist() if len(at) <= MOST_CHANGES else []
-    falls = [best_fall(steps, y, int(np.searchsorted(steps, s))) for s in few]
-    t = min((e.t for e in falls if e.height <= -limits.moved), default=0.0)
-    calmer = at_most("noise after over before", calm, "factor", factor ** (-0.5 * limits.batch_root))
-    surely = at_least("fall of the noise", calm_t, "standard errors", limits.single_t)
-    falls_t = at_least("strongest step down with the batch size", -t, "standard errors", limits.known_t)
-    held = [c for group in ((calmer, surely), (falls_t,)) if all(c.met for c in group) for c in group]
+    falls = [best_fall(steps, y, int(np.searchsorted(steps, step))) for step in few]
+    steepest_t = min((fall.t for fall in falls if fall.height <= -limits.moved), default=0.0)
+    calmer = [
+        at_most("noise after over before", calm, "factor", factor ** (-0.5 * limits.batch_root)),
+        at_least("fall of the noise", calm_t, "standard errors", limits.single_t),
+    ]
+    lower = [
+        at_least("strongest step down with the batch size", -steepest_t, "standard errors", limits.known_t)
+    ]
+    held = [check for checks in (calmer, lower) if all(c.met for c in checks) for check in checks]
     if not held:
         return
     grown = noted(batch_factor=factor, noise_factor=calm, ramps=len(at))

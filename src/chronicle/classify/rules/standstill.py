@@ -202,12 +202,12 @@ def waits(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     if (lead := contest.lead(WAITS, (HEALTHY, STOPPED))) < LEAD_NATS:
         return None
     limits, (steps, y), place = view.thresholds, positive(loss), contest.step(WAITS)
-    before, span, rate = y[steps < place], steps[-1] - steps[0], attempt.learning_rate
+    rate, span = attempt.learning_rate, steps[-1] - steps[0]
     works = steps if rate is None else rate.steps[rate.values > limits.idle * rate.values.max()]
     start = max([steps[0], *works[:1]])  # before it, steps were skipped, or made with a rate of nothing
-    if place - start < WARM_UP_SHARE * (steps[-1] - start):
-        return None
-    if min(len(before), len(y) - len(before)) < FEWEST_FLAT_POINTS:
+    before = y[steps < place]
+    is_short = min(len(before), len(y) - len(before)) < FEWEST_FLAT_POINTS
+    if is_short or place - start < WARM_UP_SHARE * (steps[-1] - start):
         return None
     level, third = median(before), len(before) // 3
     fall, learned = fall_from(level, y), median(before[:third]) - median(before[-third:])

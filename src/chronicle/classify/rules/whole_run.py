@@ -109,15 +109,13 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     limits, noise, (steps, y) = view.thresholds, view.noise(loss), positive(loss)
     rated = ((s, bool((s.values == s.values[0]).all())) for s in attempt.by_role(*SCORES))
     scores = [s for s, same in rated if len(s) >= (CONSTANT_SCORE_POINTS if same else MIN_POINTS)]
-    # scores that stay tell the loss of guessing from fewer points, and where batches differ
-    knows = all(direction(s) > 0 and KNOWING_SCORE <= median(finite(s).values) <= 1 for s in scores)
-    guesses = not knows and len(y) >= MIN_POINTS and is_guessing(y[2:])
-    risen = (measure.rises_by(direction(s) * finite(s).values) >= STEADY_ERRORS for s in scores)
-    guesses &= not (guesses and falls_below_guessing(y[2:]) and any(risen))
+    guesses = len(y) >= MIN_POINTS and _guesses(y[2:], scores)
     is_whole = len(y) >= FEWEST_POINTS and not attempt.attempt.facts.get("resumed")
+    if not guesses and not (is_whole and noise <= limits.knowing):
+        return
     epochs = [np.unique(s.values) for s in attempt.by_role(Role.EPOCH)]
-    late = any(begins_late(e, max(np.ptp(e[:2]), 1)) for e in epochs)  # also where steps count the launch
-    if late or not (guesses or (is_whole and noise <= limits.knowing)) or begins_late(steps, step_gap(loss)):
+    begins_in_epoch = any(begins_late(e, max(np.ptp(e[:2]), 1)) for e in epochs)
+    if begins_in_epoch or begins_late(steps, step_gap(loss)):  # steps may count this launch alone
         return
     gain = learned(y[2:] if scores else y)  # before any score moves, the scale of the outputs is learned
     least = max(limits.learned, CHANCE_FALL_SCALES * noise if guesses else 0.0)
@@ -135,6 +133,15 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     ]
     fell, confidence = "the loss had fallen first and then stood still", 0.6 + 0.3 * min(1.0, len(y) / 200)
     yield finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, confidence, (PLATEAU, fell))
+
+
+def _guesses(y: Floats, scores: Sequence[Series]) -> bool:
+    """Whether a loss is that of guessing. Scores that stay show this from fewer points, and where batches
+    differ; scores that know, or that rise while the loss falls below it, show that it is not."""
+    if all(direction(s) > 0 and KNOWING_SCORE <= median(finite(s).values) <= 1 for s in scores):
+        return False
+    rise = (measure.rises_by(direction(s) * finite(s).values) for s in scores)
+    return is_guessing(y) and not (falls_below_guessing(y) and any(by >= STEADY_ERRORS for by in rise))
 
 
 def learned_elsewhere(view: View, attempt: AttemptView, loss: Series) -> bool:
