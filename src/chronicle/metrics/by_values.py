@@ -126,18 +126,21 @@ def _by_total(
     candidates = {n: metric for n, metric in {**undecided, **known}.items() if n not in decided}
     if "total" in name_words(total):  # of which a bare `loss` may be a part
         candidates |= {n: series[n] for n in totals if n != total and "total" not in name_words(n)}
-    if unnamed := role_of(total) is Role.OTHER:
+    is_unnamed = role_of(total) is Role.OTHER
+    if is_unnamed:
         losses = {n: metric for n, metric in candidates.items() if names_a_loss(n)}
         candidates = losses if len(losses) != 1 else candidates  # `t` of "loss rc:0.2 rf:0.3 t:0.5"
     weights = arithmetic.parts_of(series[total], candidates)
-    weights = weights if not unnamed or any(map(names_a_loss, weights)) else {}
-    mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not (known or unnamed)
+    if is_unnamed and not any(map(names_a_loss, weights)):
+        weights = {}
     why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
-    role = Role.DATASET_LOSS if mean else Role.PART_LOSS
-    free = undecided.keys() | {*totals}
-    fits = (n for n in weights if n in free and (role is Role.PART_LOSS or role_of(n) is Role.LOSS))
-    parts = dict.fromkeys(fits, ByValues(role, why))
-    if not unnamed:
+    is_mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not (known or is_unnamed)
+    free = [name for name in weights if name in undecided or name in totals]
+    if is_mean:
+        data_sets = (name for name in free if role_of(name) is Role.LOSS)
+        return dict.fromkeys(data_sets, ByValues(Role.DATASET_LOSS, why))
+    parts = dict.fromkeys(free, ByValues(Role.PART_LOSS, why))
+    if not is_unnamed:
         return parts
     others = (name for name in series if name not in decided and name not in parts)
     named = [name for name in others if role_of(name) in (Role.LOSS, Role.PART_LOSS)]

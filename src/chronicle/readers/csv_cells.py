@@ -41,6 +41,7 @@ _NUMBER = re.compile(r"[+-]?(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE][+-]?(\d+))?")
 # What pyarrow and Python read differently: quotes, bytes that end a line, numbers in base 16, nan(...).
 _ODD = (b'"', b"\0", b"\r", b"0x", b"0X", b"n(", b"N(")
 _BLANKS = [spell(word) for word in BLANK for spell in (str.lower, str.upper, str.title)]
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 
 
 class Table:
@@ -282,6 +283,26 @@ def spelling_of(lines: Sequence[str], delimiter: str, n_names: int) -> tuple[str
     cells = [cell.strip().strip('"') for line in lines for cell in line.split(delimiter)]
     commas = any(map(_COMMA.fullmatch, cells)) and not any(map(_POINT.fullmatch, cells))
     return (",", ".") if commas else ("", "")
+
+
+@lru_cache(maxsize=1)
+def first_rows(head: Head) -> list[list[str]]:
+    """The cells of the header and of the first rows; [] where these are no lines of a table."""
+    _, lines = beginning(head.lines)
+    if not lines or lines[0].lstrip()[:1] in "{[" or _CONTROL.search(lines[0]):
+        return []
+    lines[0] = lines[0].lstrip("# ") or lines[0]
+    even = [line for line in lines[:7] if line.count('"') % 2 == 0]
+    if even[:1] != lines[:1]:
+        return []
+    delimiter = delimiter_of(lines[0])
+    spelling = spelling_of(even[1:], delimiter, 1 + even[0].count(delimiter))
+    header = even[0].replace(*spelling) if delimiter == ":" else even[0].replace("\t,", "\t")
+    rows = list(cells_of([header, *(line.replace(*spelling) for line in even[1:])], delimiter))
+    complete = rows[: max(len(rows) - 1, 1)]  # the last one may be cut
+    if all(len(row) > 1 and not row[-1].strip() for row in complete):  # each line ends with a comma
+        rows = [row[: len(complete[0]) - 1] for row in rows]
+    return rows
 
 
 def cells_of(lines: Iterable[str], delimiter: str) -> Iterable[list[str]]:

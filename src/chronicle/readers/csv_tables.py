@@ -36,14 +36,13 @@ from chronicle.readers.columns import (
     iso_seconds,
     number,
 )
-from chronicle.readers.csv_cells import Table, beginning, cells_of, delimiter_of, header_names, spelling_of
+from chronicle.readers.csv_cells import Table, cells_of, delimiter_of, first_rows, header_names
 from chronicle.readers.facts import named_facts
 from chronicle.readers.json_lines import MOVING, Row, flat
 from chronicle.readers.runs_in_table import attempts_of, loss_of, may_change_settings, runs_of
 from chronicle.readers.step_axis import Column, column_key, counts_steps
 from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 _MONTH = re.compile(r"\d{4}-\d\d")
 _DIGITS = re.compile(r"[-+]?\d[\d.]*(?:[eE][-+]?\d+)?")
 # Columns whose texts say nothing of whether a table that counts is a log.
@@ -65,24 +64,38 @@ MOST_FILES = 10_000
 
 
 def identify(head: Head) -> bool:
-    """Whether a line of names stands above rows of as many cells, most of which are numbers or blank. Rows
-    that differ are forgiven only if a name counts steps or the file is named after a loss."""
+    """Whether a text is a table of numbers: a line of names above rows of as many cells, or one whose name
+    says what its columns are; or a table whose cells are lists or curves."""
     if head.is_of_words:
         return False
     if _named_lists(head) or _holds_lists(head) or _holds_curves(head):
         return True
-    header, *body = _begin(head) or [[]]
-    numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
-    if header[1:] and all(numeric[1:]):
-        numeric[0] |= _is_date(header[0])
-    if not header or (all(numeric) and header != _OF_PANDAS):
+    header, *body = first_rows(head) or [[]]
+    if not header or _is_row(header):
         return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:
         return is_metric(head.path, header[0], [cell for row in body for cell in row])
-    with_digits = [header, *body] if any(map(_DIGITS.search, header)) else []
-    shapes = [[_DIGITS.sub("0", cell) for cell in row] for row in with_digits]
-    if any(row != header and shape == shapes[0] for row, shape in zip(body, shapes[1:], strict=False)):
-        return False  # `Step, 1, Loss 0.5`: each row names its own numbers
+    return not _repeats_names(header, body) and _are_rows(head.path, header, body)
+
+
+def _is_row(header: Sequence[str]) -> bool:
+    """Whether a first line holds numbers, perhaps behind a date, and so is no header."""
+    numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
+    is_first = numeric[0] or (len(header) > 1 and all(numeric[1:]) and _is_date(header[0]))
+    return is_first and all(numeric[1:]) and header != _OF_PANDAS
+
+
+def _repeats_names(header: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
+    """Whether each row names its own numbers, as in `Step, 1, Loss 0.5`."""
+    if not any(map(_DIGITS.search, header)):
+        return False
+    first, *others = ([_DIGITS.sub("0", cell) for cell in row] for row in (header, *body))
+    return any(row != header and shape == first for row, shape in zip(body, others, strict=True))
+
+
+def _are_rows(path: Path, header: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
+    """Whether rows of as many cells as there are names hold mostly numbers and blanks: most rows, or if a
+    name counts steps, one of them. A name that is a number must be explained by the name of the file."""
     counts = any(map(counts_steps, header))
     apart = [column_key(name) in _NAMES_AND_DATES for name in header]
     if not counts and not (any(apart) and any(map(names_a_loss, header))):
@@ -90,8 +103,9 @@ def identify(head: Head) -> bool:
     shares = (_share_of_numbers(row, apart) for row in body if len(row) == len(header))
     if counts:
         return not body or any(share >= 0.5 for share in shares)
-    named = not any(numeric) or bool(loss_of(head.path))
-    return named and 2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
+    are_names = all(number(cell.rpartition(": ")[2]) is None for cell in header)
+    is_explained = are_names or bool(loss_of(path))
+    return is_explained and 2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
 
 
 def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
@@ -174,26 +188,6 @@ def _are_whole(values: Sequence[float]) -> bool:
     return all(value == value // 1 for value in values)
 
 
-@lru_cache(maxsize=1)
-def _begin(head: Head) -> list[list[str]]:
-    """The cells of the header and of the first rows; [] where these are no lines of a table."""
-    _, lines = beginning(head.lines)
-    if not lines or lines[0].lstrip()[:1] in "{[" or _CONTROL.search(lines[0]):
-        return []
-    lines[0] = lines[0].lstrip("# ") or lines[0]
-    even = [line for line in lines[:7] if line.count('"') % 2 == 0]
-    if even[:1] != lines[:1]:
-        return []
-    delimiter = delimiter_of(lines[0])
-    spelling = spelling_of(even[1:], delimiter, 1 + even[0].count(delimiter))
-    header = even[0].replace(*spelling) if delimiter == ":" else even[0].replace("\t,", "\t")
-    rows = list(cells_of([header, *(line.replace(*spelling) for line in even[1:])], delimiter))
-    complete = rows[: max(len(rows) - 1, 1)]  # the last one may be cut
-    if all(len(row) > 1 and not row[-1].strip() for row in complete):  # each line ends with a comma
-        rows = [row[: len(complete[0]) - 1] for row in rows]
-    return rows
-
-
 def _is_date(cell: str) -> bool:
     return moment(cell) != 0.0 or _MONTH.fullmatch(cell) is not None
 
@@ -209,7 +203,7 @@ def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
 
 def lacks(path: Path) -> str:
     """What is missing from a table of numbers, and how it becomes readable; "" for any other file."""
-    rows = _begin(head := Head.of(path))
+    rows = first_rows(head := Head.of(path))
     blanks = all(len(row) == 1 < len(row[0].split()) for row in rows)
     rows = [row[0].split() for row in rows] if blanks else rows
     blanks |= " " in map(delimiter_of, head.lines)
@@ -227,7 +221,7 @@ def read(path: Path) -> list[Attempt]:
     """All attempts of the file, several for a table of several runs. Raises BadLog without a number."""
     if listed := _listed(head := Head.of(path)):
         return attempts_of(path, len(listed[0]), columns_of(listed[0]), truncated=listed[1])
-    rows = _begin(head)
+    rows = first_rows(head)
     table = Table(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
     if sorted(column_key(name).replace("walltime", "wall_time") for name in table.names[:4]) == DOWNLOADED:
         value = next(name for name in table.names if column_key(name) == "value")
@@ -264,7 +258,7 @@ def runs(path: Path) -> list[str]:
     head = Head.of(path)
     if listed := _listed(head):
         return [*dict.fromkeys(row["run"] for row in listed[0] if "run" in row)]
-    names, *rows = _begin(head) or [[]]
+    names, *rows = first_rows(head) or [[]]
     named = {*map(column_key, names)} & {*RUN_NAMES}
     several = named or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
     if not several and not (loss_of(path) and len(names) > 2) and not _may_change_settings(head, names, rows):

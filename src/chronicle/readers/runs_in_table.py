@@ -115,13 +115,21 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
         runs = {run: _widened(of_run, metrics, value) for run, of_run in runs.items()}
     elif list(runs) == [""]:
         return by_file(path, dict(columns))
+    return {"": _results_of(runs)} if _are_results(runs) else runs
+
+
+def _are_results(runs: Mapping[str, Columns]) -> bool:
+    """Whether each of several runs has one result of each metric, and no course."""
     n_rows = sum(max((len(c.rows) for c in of_run.values()), default=0) for of_run in runs.values())
-    cells = (c.values.tolist() for of_run in runs.values() for c in of_run.values())
-    is_short = len(runs) >= items.FEWEST_ITEMS and 0 < n_rows <= items.LARGEST_GRID
-    if not is_short or any(len(set(own)) != 1 for own in cells):
-        return runs
+    if len(runs) < items.FEWEST_ITEMS or not 0 < n_rows <= items.LARGEST_GRID:
+        return False
+    return all(len(set(c.values.tolist())) == 1 for of_run in runs.values() for c in of_run.values())
+
+
+def _results_of(runs: Mapping[str, Columns]) -> dict[str, Column]:
+    """A table with a row for each run, of its results."""
     results = ({n: c.values.tolist()[0] for n, c in of_run.items()} for of_run in runs.values())
-    return {"": columns_of({_OF_RUNS: run, **result} for run, result in zip(runs, results, strict=True))}
+    return columns_of({_OF_RUNS: run, **result} for run, result in zip(runs, results, strict=True))
 
 
 def _settings_of_runs(columns: Columns) -> Columns:
@@ -267,18 +275,18 @@ def by_phase(columns: Columns) -> dict[str, Column]:
     training = np.concatenate([rows[word] for word in rows if word in OF_TRAINING])
     evaluated = {word: of_word for word, of_word in rows.items() if word in OF_EVALUATION}
     aside = {word: of_word for word, of_word in rows.items() if word not in OF_TRAINING}
-    with_epochs, by_phase = any(column_key(key) == "epoch" for key in others), dict[str, Column]()
+    has_epochs, split = any(column_key(key) == "epoch" for key in others), dict[str, Column]()
     for key, column in others.items():
         if is_counter(key):
-            in_epoch = with_epochs and column_key(key) != "epoch"
-            by_phase[key] = _without(column, evaluated, training) if in_epoch else column
+            is_in_epoch = has_epochs and column_key(key) != "epoch"
+            split[key] = _without(column, evaluated, training) if is_in_epoch else column
         elif names_an_evaluation(key) or role_of(key) in OF_BOTH:
-            by_phase[key] = column
+            split[key] = column
         else:
-            of_phases = {key: column.only(training)}
-            of_phases |= {f"{word}/{key}": column.only(of_word) for word, of_word in aside.items()}
-            by_phase |= {metric: of_phase for metric, of_phase in of_phases.items() if len(of_phase.rows)}
-    return by_phase
+            parts = {key: column.only(training)}
+            parts |= {f"{word}/{key}": column.only(of_word) for word, of_word in aside.items()}
+            split |= {metric: part for metric, part in parts.items() if len(part.rows)}
+    return split
 
 
 def _by_keys(columns: Columns) -> dict[str, Column]:
@@ -354,9 +362,7 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
     columns whose names say nothing are a run each, since parts of one training have names."""
     if role_of(path.stem) in MEASURES:  # alone, `train` and `val` are those of a loss
         columns = {f"{path.stem}/{n}" if plain(n) in _PHASES else n: c for n, c in columns.items()}
-    if plain(path.stem) in OF_EVALUATION and any(  # val.jsonl beside train.jsonl
-        plain(p.stem) in OF_TRAINING for p in path.parent.iterdir() if p.suffix == path.suffix
-    ):
+    if plain(path.stem) in OF_EVALUATION and _lies_beside_training(path):
         own = {n for n in columns if is_counter(n) or names_an_evaluation(n) or role_of(n) in OF_BOTH}
         columns = {n if n in own else f"{path.stem}/{n}": column for n, column in columns.items()}
     metrics = [name for name in columns if not is_counter(name)]
@@ -366,9 +372,15 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
     if len(silent) > 1 and len(silent) == len(metrics) and all(map(says_nothing, silent)):
         shared = {name: column for name, column in columns.items() if name not in silent}
         return {name: {**shared, loss: columns[name]} for name in silent}
-    alone = len(silent) == 1 and column_key(silent[0]) in _VALUE
-    named = {name: loss if alone else f"{loss}/{name}" for name in silent}
+    is_alone = len(silent) == 1 and column_key(silent[0]) in _VALUE
+    named = {name: loss if is_alone else f"{loss}/{name}" for name in silent}
     return {"": {named.get(name, name): column for name, column in columns.items()}}
+
+
+def _lies_beside_training(path: Path) -> bool:
+    """Whether a file of the same kind, named after a training, lies beside it: val.jsonl and train.jsonl."""
+    others = (file for file in path.parent.iterdir() if file.suffix == path.suffix)
+    return any(plain(file.stem) in OF_TRAINING for file in others)
 
 
 def _is_aside(name: str, column: Column) -> bool:

@@ -433,15 +433,15 @@ def row_without_names(text: str) -> list[Pair]:
     kinds = "[" * is_list + "".join(match.lastgroup or "" for match in matches if match)
     values = [number(re.sub(r"/\d+$|[MG]$", "", cell)) or 0.0 for cell in cells]
     published = next((names for order, names in _COLUMN_ORDERS if order.fullmatch(kinds)), ())
-    names = published or _names_of_yolo(kinds, values)
-    ends = [int(cell.rpartition("/")[2]) if "/" in cell else 0 for cell in cells]
-    row = [Pair(*pair) for pair in zip(names, values, ends, strict=True) if pair[0] != "-"] if names else []
-    cell_values = {pair.name: pair.value for pair in row}
-    if not 0 <= cell_values.get("lr", 0.0) <= _HIGHEST_RATE:
+    if not (names := published or _names_of_yolo(kinds, values)):
         return []
-    perplexity = cell_values.get("ppl", math.nan)
-    difference = abs(math.exp(min(cell_values.get("loss", 0.0), 700.0)) - perplexity)
-    return [] if difference > _ROUNDING * perplexity else row
+    ends = [int(cell.rpartition("/")[2]) if "/" in cell else 0 for cell in cells]
+    row = [Pair(*cell) for cell in zip(names, values, ends, strict=True) if cell[0] != "-"]
+    by_name = {pair.name: pair.value for pair in row}
+    perplexity = by_name.get("ppl", math.nan)
+    difference = abs(math.exp(min(by_name.get("loss", 0.0), 700.0)) - perplexity)
+    is_wrong = difference > _ROUNDING * perplexity or not 0 <= by_name.get("lr", 0.0) <= _HIGHEST_RATE
+    return [] if is_wrong else row
 
 
 def _names_of_yolo(kinds: str, values: Sequence[float]) -> Sequence[str]:
