@@ -277,11 +277,14 @@ def _loss_facts(loss: Track, axis: Axis) -> Iterator[Fact]:
     yield Fact(f"{loss.metric}, {what}", level(values[best]), loss.unit, f"at {axis.place(steps[best])}")
 
 
+_LONG = ((3600, "h"), (60, "min"))  # units of a time, in seconds
+
+
 def _wall_clock(times: Floats) -> Fact:
     if len(times) < 2:
         return Fact("Wall clock", None, "h", "")
     seconds = float(times.max() - times.min())
-    size_s, unit = (3600, "h") if seconds >= 3600 else (60, "min") if seconds >= 60 else (1, "s")
+    size_s, unit = next(((size, unit) for size, unit in _LONG if seconds >= size), (1, "s"))
     value = float(f"{seconds / size_s:.3g}")
     return Fact("Wall clock", value, unit, "first to last time in the log, gaps included")
 

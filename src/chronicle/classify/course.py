@@ -396,8 +396,10 @@ def families(places: bytes) -> tuple[Family, ...]:
     def family(name: str, *columns: Floats, at: Floats | None = None) -> Family:
         every = (np.ones((1, n)), *columns)
         products = tuple((p, q, c * every[q] if q else c) for p, c in enumerate(every) for q in range(p + 1))
-        free = 2 if not columns else 5 if at is None and len(columns) == 1 else 6
-        return Family(name, every, np.zeros(len(every[-1])) if at is None else at, free, products)
+        n_free = 6
+        if len(columns) < 2 and at is None:
+            n_free = 5 if columns else 2
+        return Family(name, every, np.zeros(len(every[-1])) if at is None else at, n_free, products)
 
     return (
         family(NEVER),

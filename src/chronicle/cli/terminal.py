@@ -199,7 +199,8 @@ def progress(total: int, verbose: bool, silent: bool) -> Iterator[Callable[[Outc
     """A bar on stderr, on a terminal only; with ``verbose`` a line for every run instead."""
 
     def say(outcome: Outcome, total: int) -> None:
-        state = "unchanged" if outcome.cached else "read" if outcome.entry else "unreadable"
+        state = "read" if outcome.entry else "unreadable"
+        state = "unchanged" if outcome.cached else state
         click.echo(printable(f"{outcome.run_id}: {state}"), err=True)
 
     if silent or verbose or not sys.stderr.isatty():

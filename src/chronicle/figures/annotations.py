@@ -280,7 +280,8 @@ class FaultLane:
                 more = f" +{len(distinct) - most}" if len(distinct) > most else ""
                 words = one_line(", ".join(distinct[:most]) + more, 40)
                 room = text_px(words, _WORDS_PX) + _CROSS_PX / 2 + 2 * _PAD_PX
-                if side := 1 if at_px + room <= end_px else -1 if at_px - room >= free_px else 0:
+                side = int(at_px + room <= end_px) or -int(at_px - room >= free_px)  # right, left, none
+                if side:
                     break
             free_px = at_px + (room if side == 1 else _CROSS_PX)
             self.marks.append(FaultMark(step, at_px, words, side))

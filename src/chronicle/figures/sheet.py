@@ -133,7 +133,8 @@ class Ink(NamedTuple):
     def svg(self, clips: Mapping[Box, int]) -> str:
         place = f' clip-path="url(#c{clips[self.within]})"' if self.within else ""
         style = f' opacity="{self.alpha:g}"' if self.alpha < 1 else ""
-        kind = "" if not self.px else " d" if self.dots else " s"
+        drawn = " d" if self.dots else " s"
+        kind = drawn if self.px else ""
         style += f' stroke-width="{self.px:g}"' if self.px not in (0, 1) else ""
         style += f' stroke-dasharray="{_listed(d * self.px for d in self.dash)}"' if self.dash else ""
         return f'<path class="{self.token}{kind}"{style}{place} d="{_path_data(self.path(), self.dots)}"/>\n'

@@ -60,7 +60,8 @@ any_numbers = np.errstate(all="ignore")
 
 
 def median(values: NDArray[Any]) -> float:
-    """As `numpy.median`, NaN for no values; but faster for short rows, and without importing `numpy.ma`."""
+    """Computes what `numpy.median` does (NaN for no values), faster for short rows, and without importing
+    `numpy.ma`."""
     n = len(values)
     if not n:
         return math.nan

@@ -109,8 +109,8 @@ def is_of_one_episode(metric: str) -> bool:
 
 
 def of_full_window(reward: Series, beside: Mapping[str, Series]) -> Series:
-    """A mean of the last 100 episodes (stable-baselines3) from where so many have ended: before, a single one
-    may be all that it tells. Any other reward as it is."""
+    """The part of a mean of the last 100 episodes (stable-baselines3) from the step on at which so many have
+    ended; before, it may be the mean of a single one. Any other reward is returned as it is."""
     for name, lengths in beside.items() if aliases.OF_MEANS.issubset(name_words(reward.metric)) else ():
         if aliases.OF_LENGTHS.issubset(name_words(name)) and np.array_equal(lengths.steps, reward.steps):
             full = np.logical_or.accumulate(reward.steps >= WINDOW_EPISODES * lengths.values)
@@ -129,7 +129,7 @@ def names_a_loss(metric: str) -> bool:
 
 
 def is_error(name: str) -> bool:
-    """Whether the name is that of an error, which is a loss where no other one is logged."""
+    """Whether the name is that of an error, which is a loss if no other loss is logged."""
     return re.search(aliases.AN_ERROR, plain(name)) is not None
 
 
@@ -139,12 +139,13 @@ def is_bound(name: str) -> bool:
 
 
 def is_cost(name: str) -> bool:
-    """Whether the name is that of what an optimisation makes small, where nothing else is judged."""
+    """Whether the name is that of a quantity that an optimisation makes small, if nothing else is judged."""
     return re.search(aliases.A_COST, plain(name)) is not None
 
 
 def is_of_training(error: str, errors: Collection[str]) -> bool:
-    """Whether an error is one of the training: by its words, or as another one is that of an evaluation."""
+    """Whether an error is one of the training, by its words or because another one is that of an
+    evaluation."""
     words = name_words(error)
     held_out = (name_words(name) - aliases.OF_EVALUATION for name in errors if name != error)
     return not words.isdisjoint(aliases.OF_TRAINING | {"cost"}) or words in held_out
@@ -175,8 +176,9 @@ def unit_of(metric: str, role: Role) -> str | None:
         return _COUNTED.get(role)
     name = plain(metric)
     if role is Role.STEP_TIME:
-        words = set(name.split())
-        return "ms" if "ms" in words else "s" if words & {"s", "sec", "secs", "seconds"} else None
+        units = {"ms": "ms", **dict.fromkeys(("s", "sec", "secs", "seconds"), "s")}
+        stated = {units[word] for word in name.split() if word in units}
+        return min(stated, default=None)  # the smaller one
     per_second = re.search(r"\b(s|sec|secs|second|wps|tflops?)\b", name)
     return next((unit for pattern, unit in _UNITS if per_second and re.search(pattern, name)), None)
 
@@ -233,7 +235,7 @@ def is_total(name: str) -> bool:
 
 
 def own_words(name: str) -> frozenset[str]:
-    """The words of a name but those of a phase, if it has others: "rec" of "train_rec" and of "val_rec"."""
+    """The words of a name without those of a phase, if it has others: "rec" for "train_rec" and "val_rec"."""
     words = name_words(name)
     return words - aliases.OF_TRAINING - aliases.OF_EVALUATION or words
 

@@ -28,7 +28,7 @@ _AVERAGED = re.compile(r"^(average|avg|mean) ")
 
 
 def assign(series: Log, overrides: Overrides = ()) -> dict[str, Series]:
-    """The series of one log with role, data set and unit set; as `assign_all` of this one."""
+    """Sets role, data set and unit of the series of one log, as `assign_all` does."""
     return assign_all([series], overrides)[0]
 
 
@@ -36,10 +36,11 @@ def assign(series: Log, overrides: Overrides = ()) -> dict[str, Series]:
 def assign_all(
     logs: Sequence[Log], overrides: Overrides = (), axes: Sequence[str] = ()
 ) -> list[dict[str, Series]]:
-    """The series of the logs of one run with role, data set and unit set. ``overrides`` are (regular
+    """Sets role, data set and unit of the series in the logs of one run. ``overrides`` are pairs (regular
     expression of the whole name, role); the first match wins over the table, and so does a role that the
-    reader gave. What the values of one log tell of a name holds for all. In a log whose ``axes`` say "item",
-    only ``overrides`` give roles. Raises UsageError where an override is not a regular expression."""
+    reader gave. What the values of one log say of a name holds for all logs. In a log whose axis (in
+    ``axes``) is "item", only ``overrides`` give roles. Raises UsageError if an override is not a regular
+    expression."""
     by_value = roles_by_values(logs)
     assigned = list[dict[str, Series]]()
     for series, axis in zip(logs, axes or [""] * len(logs), strict=True):
@@ -73,8 +74,8 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
 
 
 def _by_all_names(series: Log, given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
-    """What the names of a log tell together. What is logged once, as the result at the end, does not say what
-    the others are, and no more does a part of a loss that is off."""
+    """The roles that the names of a log imply together. A metric that is logged once, as a result at the end,
+    does not decide what the others are, and neither does a part of a loss that is off."""
     roles = dict(by_names(tuple(series), given))
     off = {name for name in with_role(roles, Role.LOSS) if loss_words(name) and not series[name].values.any()}
     again = tuple(name for name in series if len(series[name]) > 1 and name not in off)
@@ -86,7 +87,7 @@ def _by_all_names(series: Log, given: tuple[tuple[str, Role], ...]) -> dict[str,
 
 @lru_cache(maxsize=16)  # the many files of a run log the same names
 def by_names(metrics: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
-    """The roles that the names of a whole log tell, beside those that are given."""
+    """The roles that the names of a whole log imply, together with those that are given."""
     if short := _without_component(metrics):
         given_short = tuple((short.get(name, name), role) for name, role in given)
         roles = by_names(tuple(short.values()), given_short)
@@ -120,8 +121,8 @@ def _without_component(metrics: Sequence[str]) -> dict[str, str]:
 
 
 def _representatives(metrics: Iterable[str], known: Roles) -> dict[str, str]:
-    """By name, the name that is decided for it. Unknown names that differ only in a number (layers, heads,
-    experts) are decided together, since a table may have 100,000 columns."""
+    """Maps each name to the one that is decided in its place. Unknown names that differ only in a number
+    (layers, heads, experts) are decided together, since a table may have 100,000 columns."""
     first_alike, stands_for = dict[str, str](), dict[str, str]()
     for name in metrics:
         is_alone = name in known or role_of(name) is not Role.OTHER
@@ -179,8 +180,8 @@ def _losses_of_unknown_words(roles: Roles, given: Roles) -> dict[str, Role]:
 
 
 def _losses_by_other_names(roles: Roles, others: Sequence[str], totals: Roles) -> dict[str, Role]:
-    """The roles of names without a role of which some are the loss, where no name speaks of one. ``totals``
-    are those that only say that they are a total, and what they are if they are losses."""
+    """The roles of losses in a log in which no name speaks of a loss: errors, costs, bare totals or parts.
+    ``totals`` are the names that only say that they are a total, and their roles if they are losses."""
     losses = {name: Role.LOSS for name in others if plain(name) in ("error", "err", "energy")}
     if not {*_JUDGED} & {*roles.values(), *losses.values()}:
         losses |= dict.fromkeys(filter(names.is_cost, others), Role.LOSS)
@@ -197,8 +198,9 @@ def _losses_by_other_names(roles: Roles, others: Sequence[str], totals: Roles) -
 
 
 def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
-    """A reward is what an agent is trained for: it becomes the objective, and the losses beside it are parts.
-    Where preferences are learned, or rewards predicted, these stay scores. So is entropy the policy's."""
+    """Makes rewards the objective, as an agent is trained for them, and the losses beside them parts. If
+    preferences are learned, or rewards predicted, rewards stay scores. Entropy beside an objective is that of
+    the policy."""
     decided, rewards = _rewards(roles, given)
     words = [{*plain(name).split()} for name in roles]
     if any(aliases.PREFERENCES & own or own >= aliases.PREDICTED for own in words):
@@ -220,7 +222,8 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
 
 
 def _rewards(roles: Roles, given: Roles) -> tuple[dict[str, Role], list[str]]:
-    """The roles without the rewards that are not judged, and the names of the rewards that are left."""
+    """The roles, in which rewards that are not judged have another one, and the names of the rewards that are
+    left."""
     # `critic/returns` beside `critic/advantages`: what a value function learns to say, of no episode
     plain_names = {*map(plain, roles)}
     of_returns = (name for name in roles if "returns" in plain(name) and name not in given)
@@ -234,8 +237,8 @@ def _rewards(roles: Roles, given: Roles) -> tuple[dict[str, Role], list[str]]:
 
 
 def _are_of_agent(losses: Sequence[frozenset[str]], *, of_ppo: bool) -> bool:
-    """Whether all losses, given by the words of their names, are an agent's, or, where it imitates an expert,
-    its opponent's. Where several are parts of PPO, a bare `loss` is their sum."""
+    """Whether all losses, given by the words of their names, are an agent's, or its opponent's where it
+    imitates an expert. If several are parts of PPO, a bare `loss` is their sum."""
     of_any = aliases.OF_AGENTS | aliases.OPPONENTS
     has_own = not losses or any(aliases.OF_AGENTS & own for own in losses)
     return has_own and all(of_any & own for own in losses if own or not of_ppo)
@@ -353,7 +356,7 @@ def _errors_beside(losses: Collection[Role], errors: Sequence[str], roles: Roles
 
 
 def _of_first_kind(errors: Sequence[str], roles: Roles) -> set[str]:
-    """Of several kinds of errors those of one: of the squared one of the training, or else of its first."""
+    """Chooses one kind of errors: a squared error of the training, or else the kind that is logged first."""
     kinds = {name: name_words(name) & aliases.ERROR_WORDS for name in errors}
     of_training = [kind for name, kind in kinds.items() if roles[name] is Role.LOSS] or [*kinds.values()]
     first = min(of_training, key=aliases.SQUARED.isdisjoint, default=set[str]())
@@ -365,8 +368,8 @@ def _of_first_kind(errors: Sequence[str], roles: Roles) -> set[str]:
 
 
 def _totals(roles: Roles, total: Role, part: Role) -> dict[str, Role]:
-    """Of several gradient norms, or objectives, those with the fewest words are wholes, the others parts.
-    That one is a total, a mean, or that of a population, says of no part."""
+    """Of several gradient norms, or objectives, those with the fewest words are wholes, and the others parts.
+    Words for a total, a mean or a population do not make a part."""
     own = {name: name_words(name) for name, role in roles.items() if role is total}
     n_words = {name: len(words - aliases.OF_WHOLES) for name, words in own.items()}
     fewest = min(n_words.values(), default=0)
@@ -389,15 +392,15 @@ _JUDGED = (*LOSSES[:2], Role.OBJECTIVE, LOSSES[2], *SCORES)
 
 
 def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
-    """What is judged; where nothing is long enough to be judged, what would be."""
+    """The metric that is judged, or, if none is long enough for that, the one that would be."""
     return judged(series := list(series)) or judged(series, fewest=1)
 
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
-    """Of the series of the first role that has some of ``fewest`` points the shortest name of those with the
-    most steps: one with a value a step before one with several, where these are a course; one that says that
-    it is a loss before others (`nll`), and what is logged as it is before its running mean. `train_loss` goes
-    before a bare `loss`."""
+    """Chooses a series of the first of ``roles`` that has one of ``fewest`` points: of those with the most
+    steps the one with the shortest name. A series with a value a step comes before one with several, if these
+    are a course; one that is called a loss before others (`nll`), a value before its running mean, and
+    `train_loss` before a bare `loss`."""
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]

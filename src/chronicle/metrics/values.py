@@ -26,7 +26,7 @@ _BRACKET = re.compile(r"\[([\d,\-]+)\]")
 
 
 def gathered(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
-    """What stands second in the pairs, by what stands first; both in the order in which they come."""
+    """Groups the second items of pairs by the first; both keep the order in which they come."""
     groups = defaultdict[K, list[T]](list)
     for key, item in pairs:
         groups[key].append(item)
@@ -34,7 +34,7 @@ def gathered(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
 
 
 def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """The items by their keys; both keys and items in the order in which they come."""
+    """Groups items by their keys; both keep the order in which they come."""
     items = list(items)
     return gathered(zip(map(key, items), items, strict=True))
 
@@ -60,8 +60,10 @@ def level(value: float | None) -> str:
         text = f"{size:.2e}"
     elif size >= 1000:
         text = count(size)
+    elif 1 <= size < 100:
+        text = f"{size:.2f}"
     else:
-        text = f"{size:.4g}" if size >= 100 else f"{size:.3g}" if size < 1 else f"{size:.2f}"
+        text = f"{size:.4g}" if size >= 100 else f"{size:.3g}"
     return f"−{text}" if value < 0 else text
 
 
@@ -124,7 +126,8 @@ def ordinal(number: int) -> str:
 
 def plural(number: float, noun: str) -> str:
     """``1 attempt``, ``3 attempts``, ``2 relaunches``."""
-    return f"{count(number)} {noun}{'' if number == 1 else 'es' if noun.endswith('ch') else 's'}"
+    ending = "es" if noun.endswith("ch") else "s"
+    return f"{count(number)} {noun}{ending * (number != 1)}"
 
 
 def rounded(number: float) -> float:

@@ -332,4 +332,5 @@ def _hours(entry: Entry, act: _Act) -> str:
     if (lost and not any(lost)) or all(event.elapsed_s is None for event in entry.events):
         return ""
     hours = sum(span for span in lost if span) / 3600
-    return level(hours) if hours >= 0.01 else "< 0.01" if hours else "0"
+    few = "< 0.01" if hours else "0"
+    return level(hours) if hours >= 0.01 else few

@@ -172,7 +172,8 @@ def what_to_do(path: Path, files: Iterable[Path] | None = None) -> str:
     files at the path (None: they are listed here)."""
     if path.name == _AIM or os.path.isdir(path / _AIM):
         return _LACKS_AIM
-    files = [] if path.is_file() else find.files_below(path) if files is None else files
+    if path.is_file() or files is None:
+        files = [] if path.is_file() else find.files_below(path)
     texts = list(islice(filter(find.is_text, files), _MOST_NAMED + 1))  # no other file is opened
     if not texts:
         return "Remedy: name a log of a known format (docs/formats.md)"
@@ -182,7 +183,8 @@ def what_to_do(path: Path, files: Iterable[Path] | None = None) -> str:
 def nobody_reads(names: Sequence[str], are_all: bool = True) -> str:
     """The message that no reader knows some texts. ``are_all`` is false if others were left unopened."""
     named, rest = ", ".join(map(clean, names[:_MOST_NAMED])), len(names) - _MOST_NAMED
-    named += (f" and {rest} more" if are_all else " and others") if rest > 0 else ""
+    if rest > 0:
+        named += f" and {rest} more" if are_all else " and others"
     which = "it" if len(names) == 1 else "one of them"
     return f"No reader knows {named}. Remedy: `chronicle doctor` on {which} says what it lacks"
 

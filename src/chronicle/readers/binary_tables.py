@@ -438,7 +438,9 @@ def _stand_ins() -> dict[tuple[str, str], Any]:
 
         def filled(self, content: Any, dtype: Any, shape: tuple[int, ...]) -> Numbers:
             values = content if isinstance(content, list) else values_of(dtype, content)
-            self.cells = values if len(shape) == 1 else values[0] if shape == () else []
+            self.cells = []  # of more dimensions: no column
+            if len(shape) < 2:
+                self.cells = values if shape else values[0]
             return self
 
         def __setstate__(self, state: tuple[Any, ...]) -> None:

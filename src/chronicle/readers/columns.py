@@ -110,7 +110,8 @@ class Builder:
 
     def add(self, row: int, cells: Sequence[str]) -> None:
         """Adds the cells of the rows from ``row`` on, as they are written."""
-        for convert, dtype in (_WHOLE_AND_DECIMAL if self.whole else _DECIMAL) if len(cells) > 1 else ():
+        kinds = _WHOLE_AND_DECIMAL if self.whole else _DECIMAL
+        for convert, dtype in kinds if len(cells) > 1 else ():
             with suppress(ValueError, OverflowError):
                 self.append(range(row, row + len(cells)), np.fromiter(map(convert, cells), dtype, len(cells)))
                 return

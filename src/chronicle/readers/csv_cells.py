@@ -223,10 +223,10 @@ class Table:
         import pyarrow as pa
         from pyarrow import csv as arrow
 
-        kinds = [
-            pa.string() if builder.irregular else pa.int64() if builder.counts else pa.float64()
-            for builder in self._builders
-        ]
+        kinds = [pa.int64() if builder.counts else pa.float64() for builder in self._builders]
+        for place, builder in enumerate(self._builders):
+            if builder.irregular:
+                kinds[place] = pa.string()
         names = list(map(str, range(len(kinds))))
         try:
             table = arrow.read_csv(

@@ -56,7 +56,8 @@ def lacks(path: Path) -> str:
     if not is_notebook(head):
         return ""
     cells, state = _cells(head)
-    return _NO_TRAINING if cells else _NOT_WHOLE if state else _NO_OUTPUTS
+    why_empty = _NOT_WHOLE if state else _NO_OUTPUTS
+    return _NO_TRAINING if cells else why_empty
 
 
 def runs(path: Path) -> list[str]:

@@ -158,7 +158,8 @@ def _trainings_sentence(run: RunView) -> str:
     hows = Counter(end.how for end in latest.values() if end.how not in ("", "finished"))
     others = ", ".join(f"{count(often)} {_ENDS.get(how, how)}" for how, often in hows.items())
     others = f" ({others})" if others else ""
-    ends = "end" if len(last) > 1 else "both end" if run.n_trainings == 2 else "all end"
+    together = "both end" if run.n_trainings == 2 else "all end"
+    ends = "end" if len(last) > 1 else together
     holds = "The log holds" if len({a.sources for a in attempts.values()}) == 1 else "The logs hold"
     where = run.axis.place(*sorted({min(last), max(last)}))
     trainings = f"{count(run.n_trainings)} trainings, which {ends} at {where}{others}."

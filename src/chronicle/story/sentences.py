@@ -256,7 +256,9 @@ class Sentences(FindingView):
 
     def nan_inf(self) -> Phrases:
         nan, inf, zero = (self.value(f"{name}_samples", 0.0) for name in ("nan", "inf", "zero"))
-        what = "NaN or infinite" if nan and inf else "infinite" if inf else "exactly zero" if zero else "NaN"
+        what = "exactly zero" if zero else "NaN"
+        if inf:
+            what = "NaN or infinite" if nan else "infinite"
         number = nan + inf + zero
         values = self.number_words("values", number, _FORMATS["logged_values"])
         was, start = f"{self.what} was {what}", self.start
@@ -274,7 +276,8 @@ class Sentences(FindingView):
             sentence = f"{self.what} went from {low} to {high} over {self.span}, long after {learned}"
             return Phrases(sentence, f"{low} → {high} from {self.start}")
         lasted = self.lasted().removeprefix("after ")
-        took = f" {lasted}" if lasted.startswith("within") else f" within {lasted}" if lasted else ""
+        within = "" if lasted.startswith("within") else "within "
+        took = f" {within}{lasted}" if lasted else ""
         fell = f"at {{start}}, {{what}} fell by {{drop_log:fallen}}{took}"
         return self.words(fell, "{drop_log:fallen} lower at {start}")
 
@@ -299,7 +302,8 @@ class Sentences(FindingView):
         start = self.number_words("first", first, lambda value: f"{'at least ' * cut}{plainly(value)}")
         end = self.number_words("last", last, plainly)
         better = first < last if self.falls else last < first
-        verb = ("rose" if last > first else "fell") if better else "went"
+        rose = "rose" if last > first else "fell"
+        verb = rose if better else "went"
         course = f"stayed near {end}" if start == end else f"{verb} from {start} to {'about ' * noisy}{end}"
         span = self.run.axis.place(*steps[known[[0, -1]]].tolist())
         sentence = f"{where}{self.what} {course}{unit} over {span}"

@@ -181,7 +181,7 @@ class Piece(NamedTuple):
 
 
 def costs(pieces: Iterable[Piece]) -> dict[str, float]:
-    """Wall clock [s], tokens and samples of discarded pieces, of which those that every piece logged."""
+    """Wall clock [s], tokens and samples of discarded pieces, as far as every piece logged them."""
     pieces = [piece for piece in pieces if piece]
     totals: dict[str, float] = {}
     for name, role in COSTS.items():
@@ -356,7 +356,8 @@ def _last_step(attempt: Attempt) -> int:
 
 
 def _word_of_end(faults: Iterable[Fault]) -> str:
-    """Which of the faults around its end ended an attempt: the first in the order of `_ENDS`; "" for none."""
+    """The first of the `_ENDS` that one of these faults, logged around the end of an attempt, stands for; ""
+    for none."""
 
     def kind(fault: Fault) -> str:
         is_crash = fault.kind == "signal" and any(signal in fault.what for signal in _CRASH_SIGNALS)

@@ -370,7 +370,8 @@ def numbers_of(timeline: Timeline) -> list[int]:
     numbers, latest = list[int](), 0
     for k, attempt in enumerate(timeline.attempts):
         trains = clock(attempt) is not None and attempt.name not in evaluations
-        numbers.append(numbers[source[k]] if k in source else latest + 1 if trains else 0)
+        own_number = latest + 1 if trains else 0
+        numbers.append(numbers[source[k]] if k in source else own_number)
         latest = max(latest, numbers[-1])
     return numbers
 

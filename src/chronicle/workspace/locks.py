@@ -154,7 +154,8 @@ def _held(folder: Path) -> int | None:
     has_lock = _lock(descriptor)
     if not has_lock:
         os.close(descriptor)
-    return descriptor if has_lock else None if has_lock is False else -1
+        return None if has_lock is False else -1
+    return descriptor
 
 
 def _lock(descriptor: int, *, wait: bool = False) -> bool | None:

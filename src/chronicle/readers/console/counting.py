@@ -87,7 +87,7 @@ class Epochs:
         return {**self._earlier, **self._begun}
 
     def go_on(self, steps: Steps) -> Steps:
-        """As `step` for each of these steps, which only grow and belong to the current epoch."""
+        """The steps over all epochs of many steps, which only grow and belong to the current epoch."""
         before = int(steps[-2]) if len(steps) > 1 else self._step
         if (last := int(steps[-1])) > self._step:  # else an evaluation counts its own batches
             self._step, self._interval = last, last - before

@@ -202,7 +202,7 @@ def _fit_alone(steps: Steps, epochs: Floats) -> bool:
 
 
 def _read_hf(path: Path) -> list[Attempt]:
-    """One attempt. Raises BadLog where no line holds a number."""
+    """Reads one attempt. Raises BadLog if no line contains a number."""
     bars = Bars()
     of_lines: dict[str, Any] = {"before": {}, "is_doubled": None, "epoch": math.nan, "first_epoch": math.nan}
     log = Log(path, "hf-console", bars=bars, n_rows=0, filtered=0, ended=False, **of_lines)

@@ -55,9 +55,9 @@ def identify(head: Head) -> bool:
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt for each launch: one begins where a line announces or resumes it, or where the arguments of
-    the program are printed again, with whatever values. A metric without a role, or a reward, that occurred
-    twice at most is left out. Raises BadLog where no line with a step holds another number."""
+    """Reads an attempt for each launch: one begins where a line announces or resumes it, or where the
+    arguments of the program are printed again. A metric without a role, or a reward, is left out if it occurs
+    less than three times. Raises BadLog if no line with a step contains another number."""
     reader = LogReader(path)
     reader.read_all()
     log, plan, columns = reader.log, reader.plan, reader.log.rows.columns
@@ -80,7 +80,7 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _roles_by_program(columns: Mapping[str, Column], counter: str) -> dict[str, Role]:
-    """The roles of metrics that only the program explains which prints such lines."""
+    """The roles of metrics whose names only make sense in the lines of one program."""
     roles = dict[str, Role]()
     if (learn := columns.get("learn")) and learn[0][-1] > learn[0][0]:
         # CatBoost names no metric, but each of its trees fits the training data better: what rises is a score
@@ -93,8 +93,9 @@ def _roles_by_program(columns: Mapping[str, Column], counter: str) -> dict[str, 
 
 
 def _name_improvements(columns: dict[str, Column]) -> None:
-    """Where a loss is logged only when it is the best so far, these are its course; else they repeat it. It
-    can only fall, so scores that are logged more often say how a training went if it has no other loss."""
+    """Renames losses that are only logged when they are the best so far: they are the course if no other loss
+    is logged, else a repetition. As they can only fall, scores that are logged more often come before
+    them."""
     logged = {role_of(name) for name in columns if IMPROVED not in name}
     n_scores = max((len(points) for n, (points, _) in columns.items() if role_of(n) in SCORES), default=0)
     for name in [name for name in columns if IMPROVED in name]:
@@ -105,8 +106,8 @@ def _name_improvements(columns: dict[str, Column]) -> None:
 
 
 def _separate_uncounted(columns: dict[str, Column], uncounted: Mapping[str, Mapping[int, str]]) -> None:
-    """Renames what stands beside no count, as the mean of an epoch (`epoch/loss`, `summary/loss`), if as
-    many values have a count. ``uncounted``: by metric and row, what the line names instead."""
+    """Gives metrics in lines without a count names of their own (`epoch/loss`, `summary/loss`), if at least
+    as many values have a count. ``uncounted`` has, by metric and row, what such lines name instead."""
     for name, labels in uncounted.items():
         values, rows = map(np.array, columns.get(name, ((), ())))
         without_count = np.isin(rows, list(labels))
@@ -126,9 +127,9 @@ def _in_rows(values: NDArray[Any], rows: NDArray[Any]) -> Column:
 
 
 def _leave_first_of_epoch(columns: dict[str, Column], names: Iterable[str]) -> None:
-    """Leaves of what is measured once an epoch, and shown by every bar until the next one, its first showing.
-    A metric of these ``names`` is such a one where it changes once in most of the epochs; one that is frozen
-    does not change."""
+    """Leaves the first showing of metrics that are measured once an epoch and shown by every bar until the
+    next one: of these ``names`` those that change once in most of the epochs. A frozen one does not
+    change."""
     epoch_values, in_rows = next((c for name, c in columns.items() if name.lower() == "epoch"), ((), ()))
     for name in names if len(epoch_values) else ():
         values, rows = (np.array(cells) for cells in columns[name])
@@ -144,7 +145,7 @@ def _leave_first_of_epoch(columns: dict[str, Column], names: Iterable[str]) -> N
 
 
 def _settle_bars(log: Log) -> None:
-    """Leaves of what bars show each number once, at its step."""
+    """Leaves each number that bars show once, at its step."""
     columns, steps = log.rows.columns, np.array(log.rows.steps)
     results = [name for name in columns if is_result(name) and IMPROVED not in name]
     for name in results:  # shown again until it is given a new number, every so many counts
@@ -186,9 +187,8 @@ def _without_lag(steps: Steps, values: Floats) -> Steps:
     begins, new = np.flatnonzero(np.diff(steps, prepend=-1)), _is_new(steps, values)
     n_given, n_steps = np.add.reduceat(new, begins)[:-1], np.diff(steps[begins])
     lags = n_given > 1
-    if np.count_nonzero(lags) < _FEWEST_POINTS or (n_given > n_steps)[lags].any():
-        return steps
-    if n_given[lags].sum() < _MOSTLY * n_steps[lags].sum():
+    are_few = np.count_nonzero(lags) < _FEWEST_POINTS or n_given[lags].sum() < _MOSTLY * n_steps[lags].sum()
+    if are_few or (n_given > n_steps)[lags].any():
         return steps
     rows = np.arange(len(steps))
     group = np.searchsorted(begins, rows, side="right") - 1
@@ -414,9 +414,9 @@ class LogReader:
         if may_begin or is_lone:
             self._launch.event, self._launch.settings = self._launch.event or REPEATED, facts
             return
-        is_near = self._count.row - self._count.arguments_row < _FEWEST_POINTS
+        n_rows = self._count.row - self._count.arguments_row
         self._count.arguments_row = self._count.row
-        if not (self.plan.by_row and is_near):
+        if not self.plan.by_row or n_rows >= _FEWEST_POINTS:
             self.log.launch(facts)
             self.course.launch()
             self._count = _RowCount()

@@ -264,7 +264,8 @@ class Log:
     def lines_in(
         self, chunk: Chunk, record: Finder, batch: Any = None, reached: Mapping[int, tuple[int, float]] = {}
     ) -> Iterator[Line]:
-        """As `lines`, of a chunk. ``reached``: by line number, step and time of a record read before it."""
+        """Yields the lines of a chunk, as `lines` does of all. ``reached`` has the step and the time of
+        records that were read before, by the numbers of their lines."""
         lines, numbers = chunk.lines, chunk.numbers
         last = len(lines) - 1 if chunk.unfinished else -1
         for start in range(0, len(lines), _BLOCK_LINES):

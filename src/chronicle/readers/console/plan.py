@@ -92,7 +92,7 @@ def plan_of(head: Head) -> Plan:
 
 @lru_cache(maxsize=1)
 def shapes_of(head: Head) -> Shapes:
-    """The shapes of lines that a look at a log has learned, for the reading of it."""
+    """The shapes of lines that were learned when a plan was made, so that reading can use them."""
     return Gatherer().shapes
 
 
@@ -202,7 +202,7 @@ def _row_counter(training: Sequence[Record]) -> str:
 
 @dataclass
 class _Occurrences:
-    """What a look at a log shows of a name that may count: all its values, and the epoch of each."""
+    """All values of a name that may count, with the epoch of each."""
 
     rank: int
     pairs: list[Pair] = field(default_factory=list)
@@ -368,8 +368,8 @@ class _Bar:
 
 
 def _bars_of_training(records: Iterable[Record]) -> dict[str, bool]:
-    """The bars beside which, or after which, it is said how a training goes, and whether each counts its
-    steps: some stand still while it goes on, or count its epochs."""
+    """The bars with lines of a training beside or behind them, and whether each counts its steps: some stand
+    still while the training goes on, or count its epochs."""
     bars, latest = dict[str, _Bar](), _Bar()
     has_moved = is_full = False  # whether the latest bar moved since the last line, and was drawn to its end
     epochs = set[float]()  # of all lines of the training; NaN where none is named outside of a bar

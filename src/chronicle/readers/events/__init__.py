@@ -49,8 +49,8 @@ def identify(head: Head) -> bool:
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt, without series if the file only holds texts and hyperparameters; none if it holds nothing.
-    Raises BadLog if the file is damaged and has no scalar left."""
+    """Reads one attempt, without series if the file only holds texts and hyperparameters; none if it holds
+    nothing. Raises BadLog if the file is damaged and has no scalar left."""
     (log,) = logs([path])
     if log.problem:
         raise log.problem
@@ -58,7 +58,8 @@ def read(path: Path) -> list[Attempt]:
 
 
 def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSError | None]:
-    """As `read` of each file, but faster. Errors are yielded, not raised; None is no event file."""
+    """Reads many files like `read`, but faster. Errors are yielded, not raised; None stands for a file that
+    is no event file."""
     for log in logs(paths):
         try:
             yield log.problem or (None if log.is_other else _attempts(log))

@@ -244,7 +244,8 @@ def event(payload: bytes) -> tuple[float, int, list[tuple[str, float]], list[Tex
 def _summary_value(message: bytes) -> tuple[str, float | None, list[Text]]:
     parts, simple = last_of(message, BYTES), last_of(message, tfrecord.FIXED32).get(2)
     tag, tensor = parts.get(1, b"").decode("utf-8", "backslashreplace"), parts.get(8)
-    scalar = _tensor(tensor) if tensor is not None else struct.unpack("<f", simple)[0] if simple else None
+    scalar = struct.unpack("<f", simple)[0] if simple else None
+    scalar = _tensor(tensor) if tensor is not None else scalar
     may_be_text = b"text" in message or b"hparams" in message
     about = last_of(last_of(parts.get(9, b"") if may_be_text else b"", BYTES).get(1, b""), BYTES)
     plugin, texts = about.get(1, b"").decode("utf-8", "replace"), [about.get(2, b"")]

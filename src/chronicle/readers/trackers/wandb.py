@@ -109,7 +109,9 @@ def foreign(path: Path) -> list[Path]:
 def run_key(path: Path) -> str:
     """The id of the run of a launch's folder, or of the `.wandb` file in it; "" for other paths."""
     own, around = map(_FOLDER.fullmatch, (path.name, path.parent.name))
-    launch = (own if path.is_dir() else around) if own or around else None
+    launch = own or around  # most paths are asked no more
+    if launch:
+        launch = own if path.is_dir() else around
     return launch["id"] if launch else ""
 
 
