@@ -248,6 +248,11 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS, "lr": steps(*STEPS, first=0.5, by=0)},
         "step",
     ),
+    "a header right behind a comment mark": (
+        "#epoch loss val_loss\n" + repeated("{i} {loss} 0.5\n"),
+        {"loss": LOSS, "val_loss": steps(*STEPS, first=0.5, by=0)},
+        "epoch",
+    ),
     "a header behind a comment mark, whose names stand further apart, above another comment": (
         "# step   loss     lr\n# nan where there is no force\n" + repeated("{i}  {loss}  0.5\n"),
         {"loss": LOSS, "lr": steps(*STEPS, first=0.5, by=0)},

@@ -28,7 +28,7 @@ _HEADER = re.compile(
 )
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP, _BLANK_BEFORE_UNIT = re.compile(r"\s{2,}|\t"), re.compile(r"(?<=\d)\s+(?=[s%](?:\s|$))")
-_COMMENT_MARK = re.compile(r"\s*#\s+(\S+)")
+_COMMENT_MARK = re.compile(r"\s*#\s*(\S+)")
 _CELL = re.compile(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?|\*)?")  # the star of a step that was saved
 _CELL_OR_LIST = re.compile(r"\[[^\[\]]*\]|\S+")
 _LONG_NAMES = {"#": "step", "e": "epoch"}  # of spaCy
