@@ -162,6 +162,17 @@ def test_zeros_beside_a_dead_gradient_norm_are_hidden_nan() -> None:
 
 
 @pytest.mark.parametrize(
+    ("n_rows", "pattern"), [(2000, "spike-slow-recovery"), (20_000, "spike-fast-recovery")]
+)
+def test_where_there_are_more_rows_than_epochs_a_row_is_a_step(n_rows: int, pattern: str) -> None:
+    loss = 2 + 0.02 * np.random.default_rng(4).standard_normal(n_rows)
+    loss[1000:1040] += np.linspace(1, 0, 40)
+    series = Series("loss", Role.LOSS, np.arange(n_rows), loss, np.full(n_rows, np.nan))
+    log = Attempt("a", (), {"loss": series}, axis="row")
+    assert [f.pattern for f in classify([log]).findings if "spike" in f.pattern] == [pattern]
+
+
+@pytest.mark.parametrize(
     ("rows", "norm", "is_found"),
     [(2, math.nan, True), (5, math.inf, True), (1, math.nan, False), (5, 0.0, False)],
 )

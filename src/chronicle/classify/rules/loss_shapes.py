@@ -77,6 +77,7 @@ FEW_ZEROS = 2  # such samples are enough at the end, if the gradient norm of eac
 LEVEL_SAMPLES = 8  # before an event, whose median is the level there
 PACE_SHARE = 0.3  # of the rest must fall in the last third of the time since the peak
 DIGITS_OF_RISE = 2.5  # of the last decimal that is printed: less is rounding
+MOST_EPOCHS = 10_000  # of a training: where more rows are logged, a row is a step
 RECENT_SAMPLES = 6  # after a peak: fewer cannot show whether the loss still falls
 
 
@@ -311,7 +312,9 @@ def _recovered(shape: Shape) -> Finding:
     assert e.end is not None
     took, samples = shape.step(e.end) - shape.step(e.onset), shape.limits.fast_samples
     # a number of epochs or of tokens cannot be compared with a number of steps
-    fast = e.end - e.onset <= samples or (shape.attempt.attempt.axis == "step" and took <= most)
+    axis, n_rows = shape.attempt.attempt.axis, len(shape.series)
+    in_steps = axis == "step" or (axis == "row" and n_rows > MOST_EPOCHS)
+    fast = e.end - e.onset <= samples or (in_steps and took <= most)
     limits = f"<= {most:g}, or {samples:g} samples", f"> {most:g}, and {samples:g} samples"
     check = side("recovery", took, "steps", fast, limits, "recovery_steps")
     if fast:
