@@ -327,6 +327,15 @@ def test_an_agent_that_forgets_and_learns_again_had_a_slump(
     assert diagnosis.verdict == ("worrying" if patterns else "good")
 
 
+@pytest.mark.parametrize(("depth", "pattern"), [(0.5, "plateau"), (4.0, "spike-slow-recovery")])
+def test_a_reward_that_wanders_within_its_scatter_is_no_slump(depth: float, pattern: str) -> None:
+    """20,000 episodes, whose mean falls twice and comes back: by half of their scatter, or by four of it."""
+    places, fallen = [0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1], [0, -0.1, 1, 1, -0.1, -0.1, 1, 1, 0, 0]
+    means = np.interp(np.arange(20_000) / 20_000, places, 50 - depth * np.array(fallen))
+    rewards = means + np.random.default_rng(3).normal(0, 1, 20_000)
+    assert classify({"ep_reward": rewards}).patterns == (pattern,)
+
+
 @pytest.mark.parametrize(("end", "verdict"), [(0.5, "good"), (-14.0, "worrying")])
 def test_what_an_agent_tries_before_it_learns_anything_is_no_slump(end: float, verdict: str) -> None:
     """From -12 down to -27 within a fifth of the log, then far above its start, or just back to it."""

@@ -17,7 +17,8 @@ spike-slow-recovery (of an objective)
     Sees: an agent that forgets what it could do, and learns it again.
     Rule: after it had risen the objective stands for an eighth of the log or longer below its first level, by
     six errors, by a hundredth of it and as far as it had risen, and ends nearer to its best level before than
-    to its lowest. What fell from the first value on counts only if it does not end far above that.
+    to its lowest. What fell from the first value on counts only if it does not end far above that, and what
+    comes back between only if it falls by more than single values differ.
     Blind to: a slump that does not reach the first level, and shorter ones.
     False alarm: a task that was made harder for a while.
     Source: as above.
@@ -178,6 +179,8 @@ def slump(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding
     if low == best or len(known) < measure.OBJECTIVE_POINTS or len(under) < n // 8 or under[-1] == n - 1:
         return
     depth, made_up = way.first - levels[low], (way.last - levels[low]) / (levels[best] - levels[low])
+    if depth < measure.difference_noise(known.values) and levels[under[0] : under[-1]].max() > way.first:
+        return  # it came back and went down again, by less than single values differ: it wanders
     if best == 0 and way.last - levels[0] >= depth / 2:
         return  # it could do little at the start, tried other things that were worse, and learned far more
     risen = max(levels[best] - way.first, 0.0)
