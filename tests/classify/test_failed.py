@@ -179,6 +179,14 @@ def test_what_is_always_right_neither_stands_still_nor_rises(right: float, worri
     assert ("divergence-no-spike" in shown_by(loss=risen, acc=accuracy)) is worries
 
 
+@pytest.mark.parametrize(("begun", "found"), [(49, True), (490, False)])
+def test_a_log_that_grows_denser_begins_at_the_distance_of_its_first_values(begun: int, found: bool) -> None:
+    """Every fiftieth step at first, as Lightning logs, then each: a loss that stands still from the start."""
+    steps = np.r_[begun + 50 * np.arange(10), begun + 500 + np.arange(1500)]
+    still = classify({"loss": (steps, around(2.2, len(steps), 0.1))})
+    assert ("plateau" in still.patterns) is found
+
+
 def test_nobody_can_tell_by_the_losses_of_agents_and_players_that_stand_still() -> None:
     total, part = around(1.0, 60, 0.2), around(2.0, 60, 0.2, 1)
     for others in ("value_loss", "policy_loss"), ("loss_G", "loss_D"):

@@ -331,8 +331,8 @@ def never_below_twice(view: View, attempt: AttemptView, loss: Series) -> Iterato
 def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
     """The longest loss of a run in which nothing moved, the trend of all in errors, and chi-squared."""
     long = [(a, loss, _levels(loss)) for a, loss in live_losses(view) if len(loss) >= FEWEST_POINTS]
-    if not long or begins_late(view.span, step_gap(long[0][1])):
-        return None
+    if not long or begins_late(view.span, max(step_gap(first := long[0][1]), *np.diff(first.steps[:2]))):
+        return None  # what is logged ever more often begins at the distance of its first values
     whole = np.concatenate(losses := [y for *_, y in long])
     if len(whole) < FEWEST_POINTS or any(moves(y) for y in (whole, *losses) if len(y) >= FEWEST_POINTS):
         return None
