@@ -208,6 +208,22 @@ def test_epochs_that_begin_anew_beside_another_bar_are_of_what_is_trained_next(
     assert (probe == list(range(0, 120, 5))) is (n_epochs == 4)
 
 
+def test_epochs_without_an_end_that_begin_anew_beside_another_bar_are_of_what_follows(tmp_path: Path) -> None:
+    """Six epochs of 500 batches, and six of 46 when the model is fine-tuned."""
+    text = "".join(
+        "".join(
+            f"Ep {epoch}: {100 * n // end:3}%|##| {n}/{end} [00:01<00:09, 3.5batch/s]\n"
+            for n in range(end + 1)
+        )
+        + f"Ep {epoch}: Loss:{level + 1 / epoch:.2f} | F1:0.5\n"
+        for end, level in ((500, 1), (46, 2))
+        for epoch in range(1, 7)
+    )
+    (attempt,) = attempts(tmp_path, text)
+    steps = attempt.series["Loss"].steps.tolist()
+    assert steps == [500, 1000, 1500, 2000, 2500, 3000, 46, 92, 138, 184, 230, 276]
+
+
 def test_an_epoch_named_behind_the_head_of_a_launch_is_the_first_of_it(tmp_path: Path) -> None:
     part = "train : True\nEpoch [1/50]\n" + "".join(
         f"Iter: {n} | Loss: {3 - n / 1024}\n" for n in range(0, 700, 100)

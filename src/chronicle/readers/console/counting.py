@@ -285,11 +285,11 @@ class Course:
         self._ends.add(epoch.of)
 
     def _begin_next(self, record: Record) -> None:
-        """Begins a launch where the epochs begin again after the last of all and a bar has another end, since
-        another model is trained now, such as the probe of one that was pre-trained."""
+        """Begins a launch where the epochs begin again after the last of all, or at the first if nobody tells
+        how many there are, and a bar has another end: another model is trained now, as a probe of a first."""
         now, epoch = self._now, record.epoch
         bar = next((pair for _, pair in record.counters if pair.name == now.count.name), _NO_COUNT)
-        ended = epoch is not None and epoch.value < now.epoch and 0 < now.n_epochs <= now.epoch + 1
+        ended = epoch is not None and now.epoch > epoch.value <= max(now.n_epochs, 1) <= now.epoch + 1
         if epoch and ended and 0 < bar.of != now.count.of > 0 and not record.evaluation:
             self._announced_epoch = epoch.value
             self.launch()
