@@ -26,6 +26,20 @@ def test_attempts_that_all_diverge_have_failed(seed: int) -> None:
     assert "failed-run" in patterns(all_fail(seed))
 
 
+@pytest.mark.parametrize(("left", "failed"), [(0.1, False), (1.0, True)])
+def test_attempts_that_end_a_little_above_after_a_spike_have_not_all_failed(
+    left: float, failed: bool
+) -> None:
+    """Each falls from 60 to 1, jumps to 20, and keeps a tenth of that in logarithms, or all of it."""
+    k, launches = np.arange(600), []
+    for n, noise in enumerate(0.01 * np.random.default_rng(7).standard_normal((3, 600))):
+        spike = np.log(20) * np.where(k < 540, 0.0, np.maximum(np.exp(-(k - 540) / 8), left))
+        loss = np.exp(np.log(60) * np.exp(-k / 20) + spike + noise)
+        series = Series("loss", Role.LOSS, k, loss, np.full(600, np.nan))
+        launches.append(Attempt(f"{n}.log", (), {"loss": series}))
+    assert ("failed-run" in classify(stitch(launches)).patterns) is failed
+
+
 def shown_by(first_step: int = 1, **columns: Floats) -> set[str]:
     """What is found in columns by step."""
     steps = first_step + np.arange(len(next(iter(columns.values()))))

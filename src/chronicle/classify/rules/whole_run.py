@@ -14,7 +14,8 @@ failed-run (a loss that was never learned)
 
 failed-run (every attempt ends badly)
     Sees: a training that was started again and again and never came through.
-    Rule: three attempts or more, of which three quarters end in NaN or 3 % above their own minimum.
+    Rule: three attempts or more, of which three quarters end in NaN or 3 % above their own minimum, other
+    than after a spike that came back for the most part.
     Blind to: attempts of fewer than 16 points.
     False alarm: attempts that were stopped on purpose just after a spike.
     Source: BigScience tr8 (104B): attempts that ended alike, and its lessons learned.
@@ -69,7 +70,7 @@ from chronicle.classify.measure import FEWEST_POINTS, begins_late, difference_no
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, side, stands
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.generalisation import each_step_once, gained, measures, turn, turned_up
-from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, RISES, SHIFT, typed_findings
+from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, NOT_FULLY, RISES, SHIFT, typed_findings
 from chronicle.classify.rules.objectives import FAILED, PLATEAU, is_done
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import OF_AGENTS, step_gap
@@ -401,9 +402,11 @@ def _every_attempt_dies(view: View) -> Iterator[Finding]:
 
 
 def _dies(view: View, loss: Series) -> bool:
-    still_open, least = (f for f in typed_findings(view, loss) if f.end_step is None), view.thresholds.learned
-    up = any(f.pattern == NAN or f.evidence.get("residual_log", 0.0) >= least for f in still_open)
-    return up or slow_changes.late_turn(view, loss) is not None
+    still_open, least = [f for f in typed_findings(view, loss) if f.end_step is None], view.thresholds.learned
+    risen = [f for f in still_open if f.pattern == NAN or f.evidence.get("residual_log", 0.0) >= least]
+    if any(f.pattern == NOT_FULLY for f in risen):
+        return any(f.pattern != NOT_FULLY for f in risen)
+    return len(risen) > 0 or slow_changes.late_turn(view, loss) is not None
 
 
 def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
