@@ -118,9 +118,10 @@ def test_a_loss_with_a_large_constant_part_learns_as_one_without(large: float, p
     assert "failed-run" in shown_by(loss=100 * large + falls)
 
 
-@pytest.mark.parametrize(("level", "failed"), [(0.6931, True), (0.64, False)])
+@pytest.mark.parametrize(("level", "failed"), [(0.6931, True), (0.64, False), (9.7041, True), (9.4, False)])
 def test_what_creeps_below_the_loss_of_guessing_has_learned_nothing(level: float, failed: bool) -> None:
-    """A classifier of two classes at 0.693 to 0.688: the constant part is the logarithm of two."""
+    """A classifier of two classes at 0.693 to 0.688: the constant part is the logarithm of two; and a
+    language model at that of its 16,384 tokens."""
     creeps = level * (
         1 - 0.008 * np.linspace(0, 1, 130) + 0.002 * np.random.default_rng(0).standard_normal(130)
     )

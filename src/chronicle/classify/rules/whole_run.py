@@ -80,7 +80,8 @@ from chronicle.model import Finding, Floats, Role, Series
 
 PERFECT, NOISY = "near-perfect", "noisy-healthy"
 FEWEST_ATTEMPTS = 3  # of which most must end badly
-USUAL_CLASSES = (2, 3, 4, 5, 8, 10, 20, 50, 100, 200, 256, 1000, 32000, 50257, 50304)
+USUAL_TOKENS = 16384, 32000, 50257, 50304, 65536, 128256, 151936  # of a language model
+USUAL_CLASSES = 2, 3, 4, 5, 8, 10, 20, 50, 100, 200, 256, 1000, *USUAL_TOKENS
 KNOWING_SCORE = 0.75  # which no guess among classes of one size has; among others it costs less
 OFF_GUESSING = 0.006  # share of the logarithm of the classes that label noise and weight decay may add
 STEADY_ERRORS = 2.0  # of the rank correlation with time: more for one in fifty that stand still
