@@ -327,29 +327,34 @@ class AttemptStrip(NamedTuple):
 
     def paint(self, pane: Pane, panels: Sequence[Pane]) -> None:
         self.joins.paint_lines([pane])
-        row_px, sheet = self.height / len(self.bars), pane.sheet
+        row_px = self.height / len(self.bars)
         every = next((n for n in (1, 2, 5, 10) if n * row_px >= _LABEL_PX), 20)
-        half = 0.22 * row_px
-        row_of = {attempt: pane.top + (row + 0.5) * row_px for row, attempt in enumerate(self.bars)}
+        y_of = {attempt: pane.top + (row + 0.5) * row_px for row, attempt in enumerate(self.bars)}
         for row, (attempt, bar) in enumerate(self.bars.items()):
-            y = row_of[attempt]
             for segment in bar:
-                left, right = (pane.x(float(step)) for step in segment.steps[[0, -1]])
-                right = max(right, left + _NARROWEST_BAR_PX)
-                if segment.live:
-                    sheet.box((left, y - half, right - left, 2 * half), "live", 1)
-                else:  # a thick line of short dashes makes the hatching
-                    sheet.line([left, right], [y, y], "dead", 1, 2 * half, dash=(0.5 / half, 2 / half))
-                    around = [y - half, y - half, y + half, y + half, y - half]
-                    sheet.line([left, right, right, left, left], around, "dead", 1)
+                self._paint_segment(pane, segment, y_of[attempt], half=0.22 * row_px)
             if row == 0 or ((attempt + 1) % every == 0 and row * row_px >= _LABEL_PX):
-                sheet.mark(str(attempt + 1), pane.left - 10, y, SMALL_PX, anchor="end")
+                pane.sheet.mark(str(attempt + 1), pane.left - 10, y_of[attempt], SMALL_PX, anchor="end")
         for join in self.joins.joins:
-            before, after = row_of.get(join.before, 1e9), row_of.get(join.after, -1)
+            before, after = y_of.get(join.before, 1e9), y_of.get(join.after, -1)
             if join.to_step < join.from_step and before < after:
-                # Down from the end of what was discarded, back, and down to the step that was resumed from.
-                start, end = pane.x(join.from_step), pane.x(join.to_step)
-                middle, tip, size = before + 0.5 * row_px, after - half, min(3, row_px / 6)
-                down = [before + half, middle, middle, tip - size]
-                sheet.line([start, start, end, end], down, "ink2", 5, 1.2)
-                sheet.area([end - size, end + size, end], [tip - 2 * size, tip - 2 * size, tip], "ink2", 6)
+                self._paint_rollback(pane, join, before, after, row_px)
+
+    def _paint_segment(self, pane: Pane, segment: Segment, y: float, half: float) -> None:
+        left, right = (pane.x(float(step)) for step in segment.steps[[0, -1]])
+        right = max(right, left + _NARROWEST_BAR_PX)
+        if segment.live:
+            pane.sheet.box((left, y - half, right - left, 2 * half), "live", 1)
+        else:  # a thick line of short dashes makes the hatching
+            pane.sheet.line([left, right], [y, y], "dead", 1, 2 * half, dash=(0.5 / half, 2 / half))
+            around = [y - half, y - half, y + half, y + half, y - half]
+            pane.sheet.line([left, right, right, left, left], around, "dead", 1)
+
+    def _paint_rollback(self, pane: Pane, join: Join, before: float, after: float, row_px: float) -> None:
+        """An arrow from the bar at ``before`` to the one at ``after``: down from the end of what was
+        discarded, back, and down to the step that was resumed from."""
+        start, end, half = pane.x(join.from_step), pane.x(join.to_step), 0.22 * row_px
+        middle, tip, size = before + 0.5 * row_px, after - half, min(3, row_px / 6)
+        down = [before + half, middle, middle, tip - size]
+        pane.sheet.line([start, start, end, end], down, "ink2", 5, 1.2)
+        pane.sheet.area([end - size, end + size, end], [tip - 2 * size, tip - 2 * size, tip], "ink2", 6)

@@ -119,12 +119,9 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
             if n_cells > max(MOST_CELLS, MOST_CELLS_PER_BYTE * size):
                 raise ValueError(f"{n_cells} cells in {size} bytes")
             for group in range(n_groups):
-                row = first_row
                 try:
-                    for batch in file.iter_batches(BATCH_ROWS, [group], wanted, use_threads=False):
-                        for name, cells in _cells(batch, row).items():
-                            columns[name].append(cells)
-                        row += batch.num_rows
+                    for name, cells in _cells_of_group(file, group, wanted, first_row):
+                        columns[name].append(cells)
                 except _damage() as err:
                     problem = f"row group {group} is damaged ({_short(err)}); what follows in it is left out"
                     faults.append(Fault(Place(str(path)), problem))
@@ -134,6 +131,13 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
     if n_rows and not columns:
         raise BadLog(str(path), f"is damaged ({n_groups} row groups). Remedy: fetch it again")
     return {name: _joined(parts) for name, parts in columns.items()}, n_rows, faults
+
+
+def _cells_of_group(file: Any, group: int, wanted: list[str], row: int) -> Iterator[tuple[str, Column]]:
+    """Yields the cells of a row group that begins at ``row``, a batch after the other, with their names."""
+    for batch in file.iter_batches(BATCH_ROWS, [group], wanted, use_threads=False):
+        yield from _cells(batch, row).items()
+        row += batch.num_rows
 
 
 def _joined(parts: list[Column]) -> Column:

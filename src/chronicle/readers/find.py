@@ -326,26 +326,26 @@ def scan(path: Path, wanted: Wanted, seen: _Scanned | None = None) -> Folder:
 def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
     """The runs in a folder: the folder itself with its parts, and the folders and stores in it that are no
     parts."""
-    run_id = prefix or folder.path.name or "run"
     stores = [run for log in folder.logs for run in runs_of_store(log, prefix)]
     stored = {path for run in stores for path in run.paths}
     logs = [log for log in folder.logs if log not in stored]
     parts: list[Folder] = []
-    runs: list[RunSource] = []
-    states = any(below.path.name.startswith("checkpoint-") for below in folder.folders)  # of the HF Trainer
+    inner: list[RunSource] = []
+    has_states = any(below.path.name.startswith("checkpoint-") for below in folder.folders)  # HF Trainer
     for below in folder.folders:
-        inner = runs_in(below, f"{prefix}/{below.path.name}".lstrip("/"))
-        wraps = below.path.name.lower() in WRAPPERS or (below.path.name == _TRACKED and bool(logs))
-        wrapped = wraps and [(run.paths, run.only) for run in inner] == [((below.path,), "")]
-        if wrapped or _is_part(below, beside_logs=states or bool(logs)) or _of_add_scalars(below, logs):
+        runs_below = runs_in(below, f"{prefix}/{below.path.name}".lstrip("/"))
+        is_one_run = [(run.paths, run.only) for run in runs_below] == [((below.path,), "")]
+        is_wrapped = is_one_run and _wraps(below.path.name, beside_logs=bool(logs))
+        is_part = is_wrapped or _is_part(below, beside_logs=has_states or bool(logs))
+        if is_part or _of_add_scalars(below, logs):
             parts.append(below)
         else:
-            runs += inner
-    by_run = grouped(folder.whole, lambda path: run_key(path) or path.name)  # launches of one run each
-    launched = [RunSource(f"{prefix}/{key}".lstrip("/"), tuple(paths)) for key, paths in by_run.items()]
-    if len(launched) == 1 and not (runs or parts or folder.logs):
+            inner += runs_below
+    by_key = grouped(folder.whole, lambda path: run_key(path) or path.name)  # launches of one run each
+    launched = [RunSource(f"{prefix}/{key}".lstrip("/"), tuple(paths)) for key, paths in by_key.items()]
+    if len(launched) == 1 and not (inner or parts or folder.logs):
         return [RunSource(launched[0].run_id, (folder.path,))]
-    runs = stores + launched + runs
+    run_id, runs = prefix or folder.path.name or "run", stores + launched + inner
     families = _families(logs)
     if not runs and (parts or len(families) < 2):
         return [RunSource(run_id, (folder.path,))]
@@ -353,6 +353,11 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
         families = {"": [*logs, *(part.path for part in parts)]}
     ids = (f"{prefix}/{name}".lstrip("/") if name else run_id for name in families)
     return [*map(RunSource, ids, map(tuple, families.values())), *runs]
+
+
+def _wraps(name: str, *, beside_logs: bool) -> bool:
+    """Whether a folder of this name only holds the logs of the run of the folder around it."""
+    return name.lower() in WRAPPERS or (name == _TRACKED and beside_logs)
 
 
 def _is_part(folder: Folder, *, beside_logs: bool) -> bool:

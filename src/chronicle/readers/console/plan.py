@@ -321,7 +321,8 @@ def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
     a cycle, a round or a stage, whatever it is called. Where epochs alone count, a round that changes where
     they restart, as they do in each of federated learning. "" if there is none."""
     has_epochs = any(record.epoch for record in records)
-    if not all(map(is_round, counters)) if has_epochs else not counters:
+    may_have_outer = all(map(is_round, counters)) if has_epochs else bool(counters)
+    if not may_have_outer:
         return ""
     inner, others = list[float](), dict[str, list[float]]()
     for record in records:
@@ -332,18 +333,24 @@ def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
             inner.append(count)
             for name, value in zip(record.shape, record.values, strict=True):
                 others.setdefault(name, []).append(value)
-    restarts = np.diff(inner) < 0
-    n_restarts = np.count_nonzero(restarts)
-    for name, values in others.items() if n_restarts >= _FEWEST_RESTARTS else ():
-        if len(values) == len(inner) and is_whole(np.array(values)).all() and not is_known(name):
-            steps = np.diff(values)
-            n_rises = np.count_nonzero(steps[restarts] > 0)
-            rises = n_rises == n_restarts
-            if has_epochs:  # which restart in another launch, too, and stay the same for another client
-                rises = is_round(name) and 2 * n_rises > n_restarts and not (np.diff(inner) == 0).any()
-            if rises and (steps[~restarts] == 0).all():
-                return name
+    moves = np.diff(inner)
+    # Where epochs are counted, each line must name another one than the line before.
+    if np.count_nonzero(moves < 0) < _FEWEST_RESTARTS or (has_epochs and (moves == 0).any()):
+        return ""
+    complete = (name for name, values in others.items() if len(values) == len(inner) and not is_known(name))
+    for name in (name for name in complete if is_round(name) or not has_epochs):
+        if _counts_restarts(others[name], inner, all_of_them=not has_epochs):
+            return name
     return ""
+
+
+def _counts_restarts(values: Sequence[float], inner: Sequence[float], *, all_of_them: bool) -> bool:
+    """Whether whole numbers change where inner counts restart and nowhere else, and rise there: at all
+    restarts, or at most of them, as they restart themselves in another launch."""
+    restarts, steps = np.diff(inner) < 0, np.diff(values)
+    n_rises, n_restarts = np.count_nonzero(steps[restarts] > 0), np.count_nonzero(restarts)
+    are_enough = n_rises == n_restarts if all_of_them else 2 * n_rises > n_restarts
+    return bool(is_whole(np.array(values)).all() and are_enough and (steps[~restarts] == 0).all())
 
 
 def _is_twofold(occurrences: Sequence[Pair]) -> bool:
