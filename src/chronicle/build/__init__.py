@@ -225,8 +225,8 @@ def _of_killed(product: Product) -> Outcome:
 def with_machines(
     runs: Sequence[RunFolder], outcomes: list[Outcome], config: WorkspaceConfig, store: Path
 ) -> list[Outcome]:
-    """The outcomes, after machine logs in folders of their own were assigned to the runs that they concern,
-    which are made again. One that concerns no run is a problem. Without any training nothing changes."""
+    """Assigns machine logs in folders of their own to the runs that they concern, which are made again. One
+    that concerns no run is a problem. Without any training nothing changes."""
     entries = {o.run_id: with_names(o.entry, o.names) for o in outcomes if o.entry}
     apart = {run_id for run_id, entry in entries.items() if only_machines(entry)}
     trained = [entry for run_id, entry in entries.items() if run_id not in apart]

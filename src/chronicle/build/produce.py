@@ -74,7 +74,7 @@ class Product:
     folder: Path
 
     def anywhere(self) -> Product:
-        """The same with absolute paths, for a process with another working directory."""
+        """A copy with absolute paths, for a process with another working directory."""
         run = self.run
         logs, of_machines = (tuple(log.absolute() for log in logs) for logs in (run.logs, run.machine_logs))
         return replace(
@@ -184,7 +184,7 @@ class Run:
         return [*map(self._as_stated, attempts)], [str(problem) for problem in problems]
 
     def _reading(self, log: Path) -> Reading:
-        """What was read of a log when the runs were sought, if nothing else is wanted; else it is read."""
+        """What was read of a log when the runs were sought, if no more is wanted; else it is read now."""
         folder = self.folder
         stated = (*folder.config.roles.items(), *self.settings.roles.items())
         known: Reading | None = None if stated or folder.only else folder.readings.get(log)
@@ -313,7 +313,7 @@ def _write(
 
 
 def _x_axis(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:
-    """The run over another axis than steps, if one is wanted; or why it cannot be placed on it."""
+    """Places the run on another axis than steps, if one is wanted; or says why that is not possible."""
     try:
         return (on_axis(timeline, axis, tokens_per_step=tokens_per_step) if axis != "step" else None), []
     except UsageError as err:

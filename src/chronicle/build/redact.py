@@ -130,8 +130,8 @@ _NUMBERS = re.compile(
 
 @cache
 def _commands() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
-    """For each program the text of its command (`|`, `;` and `&` end it only beside a space), and the secret
-    in it. Compiled when a text first names one, for which few commands should wait."""
+    """For each program the pattern of its command (`|`, `;` and `&` end it only beside a space), and of the
+    secret in it. They are compiled when a text first names one, as few commands should wait for that."""
     return [
         (
             re.compile(rf"(?<![\w-])(?:{program})(?=[\s\"'])(?:[^\n|;&]|(?<=\S)[|;&](?=[^\s|;&]))*"),
@@ -180,7 +180,7 @@ class Redactor:
         return self.value(value)
 
     def value(self, value: T) -> T:
-        """The same value with all texts in it as they may be published; arrays are not examined."""
+        """A copy of a value in which all texts may be published; arrays are not examined."""
         changed: Any = value
         if type(value) is str:  # not a StrEnum, which holds a word of chronicle
             changed = self(str(value))

@@ -66,7 +66,8 @@ class Monitor:
     def __init__(
         self, thresholds: Thresholds = DEFAULTS, *, compile: bool = False, folder: str | Path | None = None
     ) -> None:
-        """``compile`` uses numba: half a minute once on a machine, then 3 µs a value instead of 20."""
+        """``compile`` uses numba: it takes half a minute once on a machine, then 3 µs a value instead of
+        20."""
         self.thresholds = thresholds
         self._engine = compiled() if compile else plain
         self._spool = Spool(Path(folder) if folder else None)
@@ -74,7 +75,7 @@ class Monitor:
         self._roles: dict[str, Series] = {}
 
     def update(self, step: int, metrics: Mapping[str, float], time: float | None = None) -> list[Finding]:
-        """Take the values logged at a step. Returns findings that opened, changed or closed just now."""
+        """Takes the values logged at a step. Returns findings that opened, changed or closed just now."""
         findings: list[Finding] = []
         step, at_time = int(step), float("nan") if time is None else float(time)
         for metric, value in metrics.items():
@@ -115,7 +116,7 @@ class Monitor:
         return diagnose(look(timeline, self.thresholds))
 
     def state_dict(self) -> State:
-        """All of it, in plain values and bytes, to be kept in a checkpoint (24 bytes a value)."""
+        """The whole state, in plain values and bytes, to be kept in a checkpoint (24 bytes a value)."""
         attempts = [{m: w.save() for m, w in attempt.items()} for attempt in self._attempts]
         return {"schema": STATE, "thresholds": asdict(self.thresholds), "attempts": attempts}
 

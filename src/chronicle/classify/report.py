@@ -140,14 +140,15 @@ def finding(
 
 
 def renamed(shape: Finding, pattern: str, checks: Sequence[Check], *, why: str) -> Finding:
-    """The same event under the name that its context gives it; ``why``: when it would keep the old name."""
+    """The same event under the name that its context gives it. ``why`` says when it would keep its old
+    name."""
     evidence, criteria = {**shape.evidence, **_evidence(checks)}, shape.criteria + _criteria(checks)
     named = replace(shape, pattern=pattern, runner_up=shape.pattern, runner_up_if=why)
     return replace(named, evidence=evidence, criteria=criteria)
 
 
 def numbered(named: Iterable[Named], mark: str) -> Iterator[Named]:
-    """Findings or events with unique ids: the second of an id has ``mark`` and 2 behind it, the third 3."""
+    """Gives findings or events unique ids: the second of an id has ``mark`` and 2 behind it, the third 3."""
     often = Counter[str]()
     for item in named:
         often[item.id] += 1
@@ -168,12 +169,12 @@ def _criteria(checks: Sequence[Check]) -> tuple[Criterion, ...]:
 
 
 def unit_share(x: float) -> float:
-    """Clipped to 0..1, two decimals; NaN is 0."""
+    """A share clipped to 0..1, with two decimals; 0 for NaN."""
     return round(min(max(x, 0.0), 1.0), 2) if math.isfinite(x) else float(x == math.inf)
 
 
 def tidy(value: Any) -> Any:
-    """Five significant digits for a float, plain values for numpy scalars, all else as it is."""
+    """A float with five significant digits, a numpy scalar as a plain value, and all else as it is."""
     if hasattr(value, "item"):
         value = value.item()
     return float(f"{value:.5g}") if isinstance(value, float) and math.isfinite(value) else value

@@ -98,8 +98,8 @@ class AttemptView:
 
     @cached_property
     def in_time(self) -> bool:
-        """Whether rows follow each other in time: in a table without a counter they may be examples, but for
-        scores of the training alone (Torch 7's `% mean class accuracy (train set)`)."""
+        """Whether rows follow each other in time. Those of a table without a counter may be examples, unless
+        all metrics are scores of the training (Torch 7's `% mean class accuracy (train set)`)."""
         of_training = all(OF_TRAINING & name_words(name) for name in self.attempt.series)
         return self.attempt.axis != "row" or self.attempt.facts.get("format") not in _TABLES or of_training
 
@@ -185,7 +185,7 @@ class View:
 
 
 def kept(make: F) -> F:
-    """A decorator: the result for each argument is computed once in a run."""
+    """A decorator that computes the result for each argument once in a run."""
     return cast(F, wraps(make)(lambda view, *of: view.once((make, *of), lambda: make(view, *of))))
 
 
@@ -206,8 +206,8 @@ def _settled_of(attempt: Attempt) -> Mapping[str, Series]:
 
 
 def written(series: Mapping[str, Series]) -> dict[str, Series]:
-    """The series without rows at which two series or more are all NaN, but for a last stretch longer than any
-    before: NaN losses stay NaN. A NaN in one series alone is data."""
+    """Leaves out rows at which two series or more are all NaN, except a last stretch longer than any before:
+    NaN losses stay NaN. A NaN in one series alone is data."""
     steps = [s.steps for s in series.values()]
     if len(steps) < 2 or all(np.isfinite(s.values).all() for s in series.values()):
         return dict(series)
@@ -224,8 +224,9 @@ def written(series: Mapping[str, Series]) -> dict[str, Series]:
 
 
 def settled(series: Mapping[str, Series]) -> dict[str, Series]:
-    """The series; of running means that begin again with each epoch or step only the last values (or means of
-    parts), of such sums what they add, of evaluations and rewards that stand until the next one the first."""
+    """The series as they were measured: the last values of running means that begin again (or means of
+    parts), the terms of sums, and evaluations and rewards at their first row, without what stands until the
+    next."""
     epoch = max((s for s in series.values() if s.role is Role.EPOCH), key=len, default=None)
     steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= FEWEST_TEETH}.values()
     return {m: _settled(s, epoch, steps) if s.role in _MEASURED else s for m, s in series.items()}
@@ -266,8 +267,8 @@ def _samples(series: Series) -> Series:
 
 
 def _trained(series: Series) -> Series:
-    """The series as it is measured, without a last row that alone repeats the step before it: it belongs to a
-    final test."""
+    """The series as it is measured, without a last row of a final test, which alone repeats the step
+    before."""
     new, (rows, values) = series.steps[1:] > series.steps[:-1], measurements(series.values, series.role)
     tested = len(new) >= TOOTH_SAMPLES and not new[-1] and new[:-1].all() and np.isfinite(values[-1])
     end = len(values) - tested
@@ -275,7 +276,7 @@ def _trained(series: Series) -> Series:
 
 
 def _between_rows(mean: Series) -> Series:
-    """What came between rows, if the log shows the mean since its start: of a speed, or of rewards."""
+    """Undoes a mean since the start of the log, if a speed or a reward is logged as one."""
     differs = np.append(np.diff(mean.steps) != 0, True)  # the row of an evaluation repeats a step
     mean = mean.pick(differs[: len(mean)])
     gaps = np.diff(mean.steps.astype(float))

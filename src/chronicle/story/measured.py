@@ -85,7 +85,7 @@ class Axis(NamedTuple):
         return f"{digits} {self.noun}" + ("" if self.noun.endswith("s") or digits == "1" else "s")
 
     def rough_span(self, number: float) -> str:
-        """The same to two digits: ``170 steps``."""
+        """A span to two digits: ``170 steps``."""
         return self.span(float(f"{number:.2g}"))
 
     def lost(self, number: float) -> str:
@@ -111,8 +111,9 @@ class Rise(NamedTuple):
 
 
 class RunView:
-    """A run with what its sentences need: ``gap`` is the number of steps between two logged samples,
-    ``training_of`` the number of the training of each attempt, from 1, ``edge`` see `picture_edge`."""
+    """A run with what its sentences need. ``gap`` is the number of steps between two logged samples,
+    ``training_of`` the number of the training of each attempt (from 1), and ``edge`` that of
+    `picture_edge`."""
 
     def __init__(self, timeline: Timeline, diagnosis: Diagnosis, config: RunConfig | None = None) -> None:
         self.timeline, self.diagnosis, self.config = timeline, diagnosis, config or RunConfig()

@@ -164,14 +164,14 @@ class Detector:
         engine.start(self.memory)
 
     def sparse(self, steps: Any) -> None:
-        """Decide by the first steps whether at most one in five is logged, so that a spike is one point."""
+        """Decides by the first steps whether at most one in five is logged, so that a spike is one point."""
         first = np.array(steps[: at.WARM])
         gaps = first[1:] - first[:-1]
         gaps = gaps[gaps > 0]
         self.memory.config[at.SPARSE] = float(median(gaps) >= 5.0)
 
     def opened(self) -> tuple[float, ...]:
-        """Changes when an event opens, becomes pending, is over, or turns into NaN."""
+        """A number that changes when an event opens, becomes pending, is over, or turns into NaN."""
         state = self._state
         return state[at.ACTIVE], state[at.PENDING], float(state[at.BAD_COUNT] > 0.0)
 
@@ -182,13 +182,13 @@ class Detector:
         return twin
 
     def update(self, value: float) -> list[Event]:
-        """Take one logged value; returns the events that it closed."""
+        """Takes one logged value; returns the events that it closed."""
         self._one[0] = float(value)
         self.engine.run(self.memory, self._one, 0)
         return self._drain() if self._state[at.EMITTED] else []
 
     def extend(self, values: Floats) -> list[Event]:
-        """Take many logged values."""
+        """Takes many logged values; returns the events that they closed."""
         # other layouts would be other types to numba, and compiled for half a minute
         samples = values.tolist() if self.engine is plain else np.require(values, np.float64, ("C", "W"))
         events, i = [], 0
@@ -198,7 +198,7 @@ class Detector:
         return events
 
     def finish(self) -> list[Event]:
-        """The log is over: returns what was open."""
+        """Ends the log: returns what was open."""
         self.engine.finish(self.memory)
         return self._drain()
 
@@ -207,13 +207,13 @@ class Detector:
         return b"".join(np.asarray(part, np.float64).tobytes() for part in self.memory[:-1])
 
     def load(self, saved: bytes) -> None:
-        """Go on from what `save` gave, with either engine."""
+        """Goes on from what `save` gave, with either engine."""
         parts = np.split(np.frombuffer(saved), np.cumsum([math.prod(shape) for shape in SHAPES[:-1]]))
         parts[-1] = np.zeros(math.prod(SHAPES[-1]))
         self._keep(part.reshape(shape).copy() for part, shape in zip(parts, SHAPES, strict=True))
 
     def _keep(self, parts: Iterable[Any]) -> None:
-        """Take a memory: arrays for compiled code, lists for plain Python, which reads them faster."""
+        """Takes a memory: arrays for compiled code, lists for plain Python, which reads them faster."""
         self._hold(Memory._make(part.tolist() if self.engine is plain else part for part in parts))
 
     def _hold(self, memory: Memory) -> None:
@@ -239,7 +239,7 @@ def _blank(shape: tuple[int, ...]) -> list[Any]:
 
 
 def event(row: Any) -> Event:
-    """A row of kernel output as an Event."""
+    """Converts a row of kernel output to an Event."""
     onset, peak, opened = (int(row[place]) for place in (at.ONSET, at.PEAK, at.OPENED))
     end = None if row[at.END] < 0 else int(row[at.END])
     kind, level_samples = KINDS[int(row[at.KIND])], 4 ** int(row[at.SEEN_BY])
