@@ -21,14 +21,14 @@ from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.aliases import MEANS, OF_TRAINING
 from chronicle.metrics.arithmetic import (
-    AS_UNLIKE,
     FEWEST_TEETH,
+    SPEED,
     TOOTH_SAMPLES,
+    between_rows,
     first_showings,
-    has_arrived,
-    is_running_mean,
     means_of_parts,
     teeth,
+    without_mean,
 )
 from chronicle.metrics.by_values import measurements
 from chronicle.metrics.names import LOSSES, MIN_POINTS, name_words
@@ -40,11 +40,9 @@ from chronicle.timeline.courses import distinct_in
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 COURSE_POINTS = 64  # the fewest of a loss that has a course
-_SPEED = (Role.THROUGHPUT, Role.STEP_TIME)
 _HELD_OUT = (Role.VALIDATION_LOSS, Role.VALIDATION_SCORE)
-_MEASURED = (*LOSSES, *SCORES, *_SPEED, Role.OBJECTIVE)
+_MEASURED = (*LOSSES, *SCORES, *SPEED, Role.OBJECTIVE)
 _TABLES = ("csv", "json", "jsonl")
-_MEAN_SAMPLES = 32  # the fewest of a mean since the start
 _WHOLE_SHARE = 0.9  # of the usual length: a last tooth as long has settled
 
 
@@ -236,7 +234,8 @@ def settled(series: Mapping[str, Series]) -> dict[str, Series]:
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Series:
     if series.role is Role.OBJECTIVE:
-        return _samples(series) if (firsts := first_showings(series.values)) is None else series.pick(firsts)
+        firsts = first_showings(series.values)
+        return _without_mean(series) if firsts is None else series.pick(firsts)
     series = _trained(series)
     if (begins := teeth(series, epoch, own_steps)) is not None:
         ends = np.append(begins[1:], len(series)) - 1
@@ -245,25 +244,13 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
         lengths = np.diff(np.append(begins, len(series)))
         return series.pick(ends if lengths[-1] >= _WHOLE_SHARE * median(lengths[:-1]) else ends[:-1])
     firsts = first_showings(series.values) if series.role in _HELD_OUT else None
-    series = _samples(series) if firsts is None else series.pick(firsts)
-    return _between_rows(finite(series)) if series.role in _SPEED else series
+    series = _without_mean(series) if firsts is None else series.pick(firsts)
+    return between_rows(finite(series)) if series.role in SPEED else series
 
 
-def _samples(series: Series) -> Series:
-    """What came between rows, if they show a mean since the start: of a loss, or of what is called a mean."""
-    is_loss, known = series.role in (Role.LOSS, Role.PART_LOSS), finite(series)
-    if (not is_loss and {*MEANS}.isdisjoint(name_words(series.metric))) or len(known) < _MEAN_SAMPLES:
-        return series
-    last = (between := _between_rows(known)).values[len(known) // 2 :]
-    early, late = (median(moves) for moves in np.array_split(np.abs(np.diff(between.values)), 2))
-    # what was measured differs alike throughout, which it does not where a mean is of the last hundred, and
-    # not high and low in turns beyond chance, as differences of rows do that are each a mean of their own
-    is_alike = 0 < max(early, late) <= AS_UNLIKE * min(early, late) and not has_arrived(known.values)
-    late = 2 * known.steps[0] > known.steps[1]  # it begins later than a loss since the start does
-    is_other = is_loss and (late or between.values.min() <= 0)
-    if is_other or not is_alike or len(between) < len(series):
-        return series
-    return between if np.corrcoef(last[1:], last[:-1])[0, 1] >= -2.0 / len(last) ** 0.5 else series
+def _without_mean(series: Series) -> Series:
+    may_be_mean = series.role in (Role.LOSS, Role.PART_LOSS) or {*MEANS} & name_words(series.metric)
+    return without_mean(series) if may_be_mean else series
 
 
 def _trained(series: Series) -> Series:
@@ -273,19 +260,6 @@ def _trained(series: Series) -> Series:
     tested = len(new) >= TOOTH_SAMPLES and not new[-1] and new[:-1].all() and np.isfinite(values[-1])
     end = len(values) - tested
     return replace(series.pick(rows).pick(slice(end)), values=values[:end])
-
-
-def _between_rows(mean: Series) -> Series:
-    """Undoes a mean since the start of the log, if a speed or a reward is logged as one."""
-    differs = np.append(np.diff(mean.steps) != 0, True)  # the row of an evaluation repeats a step
-    mean = mean.pick(differs[: len(mean)])
-    gaps = np.diff(mean.steps.astype(float))
-    if len(mean) < _MEAN_SAMPLES or gaps.min() <= 0 or not is_running_mean(mean, np.zeros(1, np.intp)):
-        return mean
-    gaps = np.append(min(gaps[0], max(mean.steps[0], 1)), gaps)  # at step 0 or 1 one step was made
-    inverse = -1.0 if mean.role is Role.THROUGHPUT else 1.0  # the time until a row is its steps over the mean
-    between = (np.diff(gaps.cumsum() * mean.values**inverse, prepend=0.0) / gaps) ** inverse
-    return mean if mean.role in _SPEED and (between <= 0).any() else replace(mean, values=between)
 
 
 def value_at(series: Series, step: float) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.metrics.values import grouped
-from chronicle.model import Floats, Series, Steps
+from chronicle.model import Floats, Role, Series, Steps
 
 SORTED_VALUES = 1024  # up to this many values, sorting is as fast as partitioning
 FEWEST_ROWS = 8  # an equation that holds in fewer rows may be chance
@@ -36,10 +36,12 @@ _REGULAR_SHARE = 0.8  # of these numbers are shown equally long
 _FEWEST_SUMS, _SUMMED_ROWS = 3, 16  # sums, and rows of most of them; chance lets no loss rise so often
 _FEWEST_FILLED = 8  # rows; a single -1 may be a value
 _FIRST_TERM_TIMES = 4.0  # the usual term of a sum: the first one is no larger
+SPEED = (Role.THROUGHPUT, Role.STEP_TIME)
 TOOTH_SAMPLES = 6  # the fewest of a tooth whose shape is judged
 FEWEST_TEETH = 3  # of that length
 _MEAN_EXPONENT = -0.6  # of bends against position, at most: -1 for a mean, 0 for single samples
 _MOST_POSITIONS = 64  # of a tooth, by which its bends are judged
+_MEAN_SAMPLES = 32  # the fewest of a mean since the start
 _STILL_SHARE = 0.05  # of the way of a mean in the first half of its rows
 _MEAN_ERRORS = 4.0  # standard errors of that exponent, below which it is not that of samples
 _LOG_NOISE_SPREAD = 1.11  # [log units] standard deviation of the log of Gaussian magnitudes
@@ -48,7 +50,7 @@ _RESET_TIMES = 3.0  # the last moves of a tooth: so far is the next tooth away
 _FEWEST_UNMARKED = 4  # teeth that no other series marks
 _MOST_RESETS = 0.75  # share of these that begin far away
 _RESET_SHARE = 1 / 8  # of their length, in usual moves: a mean of n samples moves by an n-th of what one does
-AS_UNLIKE = 2.0  # how much more samples may differ late in a tooth than early
+_AS_UNLIKE = 2.0  # how much more samples may differ late in a tooth than early
 _GOES_ON = 1.0  # the same, from one tooth to the next
 _MOST_PLACES = 4096  # at which the second tooth may begin
 _WORD, _DIGITS = re.compile(r"[^\W_]+"), re.compile(r"\d+")
@@ -133,7 +135,7 @@ def teeth(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> N
     ``epoch`` is the series of epochs, and ``own_steps`` has the steps of all series of the log."""
     for begins in _may_begin(series, epoch, own_steps):
         lengths = np.diff(np.append(begins, len(series)))
-        if np.count_nonzero(lengths >= TOOTH_SAMPLES) >= FEWEST_TEETH and is_running_mean(series, begins):
+        if np.count_nonzero(lengths >= TOOTH_SAMPLES) >= FEWEST_TEETH and _is_running_mean(series, begins):
             return begins
     return None
 
@@ -150,7 +152,41 @@ def means_of_parts(series: Series, begins: NDArray[np.intp]) -> Series:
     return replace(series.pick(last), values=(total[last] - before) / (last - first + 1))
 
 
-def has_arrived(mean: Floats) -> bool:
+def without_mean(series: Series) -> Series:
+    """Undoes a mean since the start of the log, if a loss or another metric is logged as one."""
+    known = series.pick(np.isfinite(series.values))
+    if len(known) < _MEAN_SAMPLES:
+        return series
+    between = between_rows(known)
+    if len(between) < len(series) or _has_arrived(known.values):
+        return series
+    begins_late = 2 * known.steps[0] > known.steps[1]  # later than a loss since the start does
+    if series.role in (Role.LOSS, Role.PART_LOSS) and (begins_late or between.values.min() <= 0):
+        return series
+    # What was measured differs alike throughout, which it does not where a mean is of the last hundred, and
+    # not high and low in turns beyond chance, as differences of rows do that are each a mean of their own.
+    early, late = (median(moves) for moves in np.array_split(np.abs(np.diff(between.values)), 2))
+    last = between.values[len(known) // 2 :]
+    is_alike = 0 < max(early, late) <= _AS_UNLIKE * min(early, late)
+    return (
+        between if is_alike and np.corrcoef(last[1:], last[:-1])[0, 1] >= -2.0 / len(last) ** 0.5 else series
+    )
+
+
+def between_rows(mean: Series) -> Series:
+    """Undoes a mean since the start of the log, if a speed or a reward is logged as one."""
+    differs = np.append(np.diff(mean.steps) != 0, True)  # the row of an evaluation repeats a step
+    mean = mean.pick(differs[: len(mean)])
+    gaps = np.diff(mean.steps.astype(float))
+    if len(mean) < _MEAN_SAMPLES or gaps.min() <= 0 or not _is_running_mean(mean, np.zeros(1, np.intp)):
+        return mean
+    gaps = np.append(min(gaps[0], max(mean.steps[0], 1)), gaps)  # at step 0 or 1 one step was made
+    inverse = -1.0 if mean.role is Role.THROUGHPUT else 1.0  # the time until a row is its steps over the mean
+    between = (np.diff(gaps.cumsum() * mean.values**inverse, prepend=0.0) / gaps) ** inverse
+    return mean if mean.role in SPEED and (between <= 0).any() else replace(mean, values=between)
+
+
+def _has_arrived(mean: Floats) -> bool:
     """Whether a mean came half of its way early and then stood still, as that of all samples never does."""
     parts = np.array_split(mean, 16)
     first, middle, last = (median(parts[place]) for place in (0, 8, -1))
@@ -207,10 +243,10 @@ def _go_on(means: Floats, length: int) -> bool:
     early, late = (median(np.abs(np.diff(part, axis=1)).ravel()) for part in (first, last))
     ends, begins = np.median(last[:-1], axis=1), np.median(first[1:], axis=1)
     goes_on = median(np.abs(begins - ends)) <= _GOES_ON * min(early, late)
-    return goes_on and 0 < max(early, late) <= AS_UNLIKE * min(early, late)
+    return goes_on and 0 < max(early, late) <= _AS_UNLIKE * min(early, late)
 
 
-def is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:
+def _is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:
     """Whether teeth bend (second differences) less and less, as a mean does, and the next begins far away."""
     lengths = np.diff(np.append(begins, len(series)))
     is_long, length = np.repeat(lengths >= TOOTH_SAMPLES, lengths), np.repeat(lengths, lengths)
