@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.metrics.values import grouped
+from chronicle.metrics.values import gathered
 from chronicle.model import Floats, Role, Series, Steps
 
 SORTED_VALUES = 1024  # up to this many values, sorting is as fast as partitioning
@@ -373,7 +374,12 @@ def _families(names: tuple[str, ...]) -> list[list[str]]:
     """Groups of names that differ only in their last part, in their last word, or in their first word."""
     families = list[list[str]]()
     for shared_by in (_without_last_part, _without_last_word, _without_first_word):
-        families += (group for group in grouped(names, shared_by).values() if 1 < len(group) <= _MOST_SHARES)
+        keys = list(map(shared_by, names))  # of 100,000 names most are alone, and need no list
+        sizes = Counter(keys)
+        in_families = (
+            (key, name) for key, name in zip(keys, names, strict=True) if 1 < sizes[key] <= _MOST_SHARES
+        )
+        families += gathered(in_families).values()
     return families
 
 

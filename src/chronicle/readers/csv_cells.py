@@ -337,12 +337,16 @@ def names_its_rows(start: Sequence[str]) -> bool:
 
 def header_names(cells: Sequence[str]) -> list[str]:
     """Names of the columns, stripped; a name that comes again gets its number."""
-    names, seen = list[str](), Counter[str]()
-    for cell in map(str.strip, cells):
-        english = in_english(cell)  # "Epoche" of a table that was made in German
-        name = english if english is not cell and counts_steps(english) else cell
+    names = list(map(str.strip, cells))
+    if in_english(joined := "\n".join(names)) is not joined:  # "Epoche" of a table that was made in German
+        in_other_words = ((name, in_english(name)) for name in names)
+        names = [english if counts_steps(english) else name for name, english in in_other_words]
+    if len({*names}) == len(names):
+        return names
+    seen = Counter[str]()
+    for column, name in enumerate(names):
         seen[name] += 1
-        names.append(f"{name} ({seen[name]})" if name and seen[name] > 1 else name)
+        names[column] = f"{name} ({seen[name]})" if name and seen[name] > 1 else name
     return names
 
 
