@@ -211,6 +211,15 @@ def test_a_fresh_machine_compiles_only_what_would_take_longer_without(tmp_path: 
     assert process.stdout == "True True True False\n"
 
 
+@pytest.mark.parametrize(("told", "compiles"), [("1", False), ("0", True), ("", True)])
+def test_numba_that_is_told_to_compile_nothing_is_left_alone(
+    told: str, compiles: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its functions are plain ones then, which know no signatures: each run of many points was a defect."""
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", told)
+    assert kernel.available.__wrapped__() is compiles
+
+
 def test_the_compiled_kernel_is_known_by_the_code_of_all_of_it() -> None:
     name = kernel.compiled().run.py_func.__qualname__
     assert kernel.in_process()

@@ -200,9 +200,9 @@ def _with_ids(events: Iterable[Event]) -> list[Event]:
     named = [*numbered(events, ".")]
     taken = {event.id for event in named}
     for place, event in enumerate(named):
-        also = tuple(name for name in event.also if name not in taken)
-        named[place] = replace(event, also=also)
-        taken.update(also)
+        if event.also:
+            named[place] = replace(event, also=tuple(name for name in event.also if name not in taken))
+            taken.update(named[place].also)
         if event.kind is EventKind.FINDING and (match := _EVENT_ID.fullmatch(event.id)):
             stem, step = event.id[: match.start("place")], int(match["place"])
             size = 10 ** max(len(match["place"]) - 2, 0)

@@ -37,8 +37,9 @@ EVERY_SAMPLE = ("transform", "same_value", "judge", "step")  # inlined, as all o
 
 @functools.cache
 def available() -> bool:
-    """Whether numba is installed (without importing it)."""
-    return importlib.util.find_spec("numba") is not None
+    """Whether numba is installed (without importing it), and not told to compile nothing."""
+    is_off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    return not is_off and importlib.util.find_spec("numba") is not None
 
 
 @functools.cache
@@ -251,10 +252,12 @@ def engine_for(samples: int) -> Any:
     """The compiled kernel, if numba is installed and using it is faster than plain Python: it is in this
     process already, or enough samples make up for reading it from disk or for compiling it. Those processed
     in plain Python count as well: then the total time is at most twice the least."""
+    if available() and in_process():
+        return compiled()
     samples = max(samples, _judged["plain"])
-    if not available() or (samples < READ_FROM and not in_process()):
+    if not available() or samples < READ_FROM:
         return plain
-    return compiled() if in_process() or samples >= COMPILE_FROM or on_disk() else plain
+    return compiled() if samples >= COMPILE_FROM or on_disk() else plain
 
 
 def detect(

@@ -362,8 +362,10 @@ def hardly_learns(view: View) -> bool:
     if begins_late(view.span, max(map(step_gap, view.losses), default=0.0)) or _gets_better(view):
         return False
     losses = (s for a in view.attempts for s in a.by_role(*LOSSES))
-    falls = [learned(y) if moves(y) else 0.0 for _, y in map(positive, losses) if len(y) >= MIN_POINTS]
-    return len(falls) > 0 and (0.0 if is_game(view) else -np.inf) <= max(falls) < view.thresholds.learned
+    judged = [(learned(y), y) for _, y in map(positive, losses) if len(y) >= MIN_POINTS]
+    if any(fall >= view.thresholds.learned and moves(y) for fall, y in judged):
+        return False
+    return any(fall >= 0 or not moves(y) for fall, y in judged) if is_game(view) else len(judged) > 0
 
 
 def moves(y: Floats) -> bool:
