@@ -257,6 +257,22 @@ class FaultMark(NamedTuple):
     side: int
 
 
+def _fitting_words(
+    kinds: Sequence[str], at_px: float, free_px: float, end_px: float
+) -> tuple[str, float, int]:
+    """The words of a mark of faults, their room [px], and the side on which they fit between ``free_px`` and
+    ``end_px``: 1 right, -1 left, 0 none. ``Xid, NCCL +1``; if there is no room for that, ``Xid +2``."""
+    words, room, side = "", 0.0, 0
+    for most in (2, 1):
+        more = f" +{len(kinds) - most}" if len(kinds) > most else ""
+        words = one_line(", ".join(kinds[:most]) + more, 40)
+        room = text_px(words, _WORDS_PX) + _CROSS_PX / 2 + 2 * _PAD_PX
+        side = int(at_px + room <= end_px) or -int(at_px - room >= free_px)
+        if side:
+            break
+    return words, room, side
+
+
 class FaultLane:
     """The strip with the faults of machines and jobs whose step is in the window, from left to right."""
 
@@ -274,15 +290,7 @@ class FaultLane:
         self.marks: list[FaultMark] = []
         free_px = 0.0  # from here on there is room for words to the left of the next mark
         for (step, at_px, kinds), end_px in zip(groups, ends_px, strict=False):
-            words, room, side = "", 0.0, 0
-            distinct = list(dict.fromkeys(kinds))
-            for most in (2, 1):  # ``Xid, NCCL +1``; if there is no room for that, ``Xid +2``
-                more = f" +{len(distinct) - most}" if len(distinct) > most else ""
-                words = one_line(", ".join(distinct[:most]) + more, 40)
-                room = text_px(words, _WORDS_PX) + _CROSS_PX / 2 + 2 * _PAD_PX
-                side = int(at_px + room <= end_px) or -int(at_px - room >= free_px)  # right, left, none
-                if side:
-                    break
+            words, room, side = _fitting_words([*dict.fromkeys(kinds)], at_px, free_px, end_px)
             free_px = at_px + (room if side == 1 else _CROSS_PX)
             self.marks.append(FaultMark(step, at_px, words, side))
 

@@ -100,15 +100,7 @@ def _mlflow(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
 
     os.environ.setdefault("MLFLOW_ALLOW_HTTP_REDIRECTS", "false")  # no server sends the client elsewhere
     client = MlflowClient(f"{scheme.partition('+')[2]}://{place['server']}")
-    if place["run"]:
-        runs: Iterable[Any] = [client.get_run(place["run"])]
-    else:
-        named = client.get_experiment_by_name(place["experiment"])
-        experiment = named.experiment_id if named else place["experiment"]
-        pages = [client.search_runs([experiment])]
-        while token := pages[-1].token:
-            pages.append(client.search_runs([experiment], page_token=token))
-        runs = chain.from_iterable(pages)
+    runs = [client.get_run(place["run"])] if place["run"] else _runs_of_mlflow(client, place["experiment"])
     for run in runs:
         info, data = run.info, run.data
         metrics = [metric for metric in data.metrics if not metric.startswith(SYSTEM)]
@@ -121,6 +113,17 @@ def _mlflow(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
         if rows:
             params = {name: typed(value) for name, value in data.params.items()}
             yield Run(info.run_id, info.run_name or info.run_id, params, facts, rows)
+
+
+def _runs_of_mlflow(client: Any, experiment: str) -> Iterator[Any]:
+    """Yields the runs of an experiment, given by its name or its id, one page after the other."""
+    named = client.get_experiment_by_name(experiment)
+    ids = [named.experiment_id if named else experiment]
+    page = client.search_runs(ids)
+    yield from page
+    while page.token:
+        page = client.search_runs(ids, page_token=page.token)
+        yield from page
 
 
 _STATES = {"finished": "finished", "failed": "crashed", "crashed": "crashed", "killed": "killed"}

@@ -63,7 +63,7 @@ def tell(
     ends = [e for e in happened if e.kind is EventKind.END and (e.ending or run.n_trainings < 2)]
     parts = *decisive, _trainings_sentence(run), _restarts_sentence(run), *(end.sentence for end in ends)
     headline = " ".join(filter(None, parts))
-    shown = _told_events(run, happened, chosen)
+    shown = _described_events(run, happened, chosen)
     paragraphs = [_sequence_paragraph(run, happened, chosen, shown), _people_paragraph(notes)]
     paragraphs += [_review_sentence(review, diagnosis)] if review else []
     paragraphs.append(_verdict_paragraph(run, happened, chosen, verdict is diagnosis.verdict))
@@ -192,7 +192,7 @@ def _restarts_sentence(run: RunView) -> str:
     return f"{have} {plural(len(run.timeline.attempts), 'attempt')} ({kinds}){discarded}."
 
 
-def _told_events(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
+def _described_events(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
     """The events described one by one: the gravest findings that count, a few restarts, possible causes."""
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
     by_noun = grouped(filter(_is_live_finding, grave), event_name)

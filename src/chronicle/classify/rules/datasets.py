@@ -24,7 +24,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.kernel import RISING_KINDS
+from chronicle.classify.kernel import RISING_KINDS, Event
 from chronicle.classify.measure import departure, median
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.rules import resume
@@ -110,14 +110,10 @@ def _ratio_skew(
     before = next(iter(view.named(bump.evidence.get("after"))), None)
     peak = bump.peak_step if bump.peak_step is not None else start
     sources = [departure(continued(before, s), start, peak + 1) for s in attempt.dataset_losses]
+    # where one rose by half as much, the model is worse
     risen = [e.t for e in sources if e.height >= limits.midway * bump.evidence["height_log"]]
     calm = at_most("single data set off its line", max(risen, default=0.0), "standard errors", limits.other_t)
-    signs = (1.0, -1.0) if before is None else ()
-    events = [(e, sign) for sign in signs for e in view.events(ratio, sign) if e.kind in RISING_KINDS]
-    steps, own = ratio.steps.tolist(), stretch(bump)
-    spans = ((e, sign, (steps[e.onset], steps[e.end or e.peak])) for e, sign in events)
-    event, sign, _ = next((s for s in spans if together(view, s[2], own, loss)), (None, 0.0, own))
-    # where one rose by half as much, the model is worse
+    event, sign = _event_of_ratio(view, loss, ratio, bump) if before is None else (None, 0.0)
     if not calm.met or (event is None and bump.end_step is None):
         return
     if event is not None:
@@ -134,6 +130,17 @@ def _ratio_skew(
     checks = [*noted(ratio=ratio.metric, ratio_start_step=began), *change, *([calm] if sources else [])]
     why = "the ratio had kept its level, or a single data set had risen as much"
     yield renamed(bump, SKEW, checks, why=why)
+
+
+def _event_of_ratio(view: View, loss: Series, ratio: Series, bump: Finding) -> tuple[Event | None, float]:
+    """The event of a ratio at the time of a bump, and its sign: 1 for a rise, -1 for a dip."""
+    steps = ratio.steps.tolist()
+    for sign in (1.0, -1.0):
+        for event in view.events(ratio, sign):
+            span = steps[event.onset], steps[event.end or event.peak]
+            if event.kind in RISING_KINDS and together(view, span, stretch(bump), loss):
+                return event, sign
+    return None, 0.0
 
 
 def continued(before: AttemptView | None, series: Series) -> Series:

@@ -208,7 +208,7 @@ def _read_hf(path: Path) -> list[Attempt]:
     log = Log(path, "hf-console", bars=bars, n_rows=0, filtered=0, ended=False, **of_lines)
     log.axis, own = "row", log.state
     for line, values in _dictionaries(log, bars):
-        if (more := _told_again(own, values)) is not None:
+        if (more := _new_in_repeated(own, values)) is not None:
             if bars.waiting:
                 bars.waiting[-1].values.update(more)
             elif own["n_rows"] and more:
@@ -241,7 +241,7 @@ def _read_hf(path: Path) -> list[Attempt]:
     return [attempt]
 
 
-def _told_again(own: dict[str, Any], values: Mapping[str, float]) -> dict[str, float] | None:
+def _new_in_repeated(own: dict[str, Any], values: Mapping[str, float]) -> dict[str, float] | None:
     """What is new in a record that comes again where the first one does: a callback prints what the Trainer
     rounds, or rounds some of what the Trainer prints. None for any other record."""
     before, own["before"] = own["before"], dict(values)
