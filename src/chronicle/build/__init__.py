@@ -1,4 +1,4 @@
-"""chronicle build: every run to its entry (cached, in parallel), then all entries to one site.
+"""Builds a site: makes the entry of every run (cached, in parallel), then one site of all entries.
 
 work/                     the folder of mkdocs.yml: a workspace, or .<out>-cache for bare paths
   build/entries/<run>/    entry.json, row.json, figures, series.csv.gz, kept.json    the durable product

@@ -1,4 +1,4 @@
-"""One run from its logs to its entry on disk: read, stitch, classify, draw, write. Entries are cached.
+"""Takes a run from its logs to its entry on disk: reads, stitches, classifies and draws it. It is cached.
 
 `runs` finds the runs at some paths, for `chronicle.runs` and for the commands.
 """

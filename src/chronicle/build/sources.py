@@ -1,4 +1,4 @@
-"""Which runs there are at some paths, and to which runs the logs of machines belong.
+"""Finds the runs at some paths, and the runs to which the logs of machines belong.
 
 Kernel logs (`dmesg`) and job logs in a folder of their own concern a run that names the same job, or the only
 run that was active when a fault happened (within an hour, and on one of its nodes if it names them).

@@ -1,5 +1,6 @@
-"""What a metric is, by its name, by its neighbours where the name alone does not tell (is ``loss_python`` a
-data set, or a part of the loss?), else by its values; and which series a run is judged by."""
+"""Decides what a metric is: by its name, by its neighbours if the name alone does not tell (is
+``loss_python`` a data set, or a part of the loss?), else by its values; and which series a run is judged
+by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times, facts, criteria and names in words, as plain text; and how text becomes escaped HTML."""
+"""Puts times, facts, criteria and names into words, as plain text, and escapes text for HTML."""
 
 from __future__ import annotations
 

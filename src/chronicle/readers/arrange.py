@@ -1,5 +1,5 @@
-"""What several logs of one run are to each other: writers of one process, copies of one state, an order.
-What files beside them tell becomes facts of those it belongs to."""
+"""Finds out what several logs of one run are to each other (writers of one process, copies of one state, one
+after the other), and gives them the facts of the files beside them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""CSV and TSV: one row a logged step, blank where nothing was measured; or long, one row a value. A table of
-several runs gives an attempt a run. Comments that are JSON are facts.
+"""Reads CSV and TSV: a row for each logged step, blank where nothing was measured; or long, a row for each
+value. A table of several runs gives an attempt for each. Comments that are JSON are facts.
 
 The folder of DVCLive is a log of such tables: a TSV for each metric, whose path below the folder of metrics
 (`plots/metrics`; of version 1 `plots/scalars` or `scalars`) is its name.

@@ -1,4 +1,5 @@
-"""Which files are logs, by which reader, and which of them make a run. docs/folders.md states the same rules.
+"""Finds the logs in a folder, their readers, and which of them make a run. docs/folders.md has the same
+rules.
 
 Hidden files are passed over, and a folder is entered once, whatever links lead to it.
 """

@@ -1,5 +1,5 @@
-"""Rows of a table that are no steps of a training: results of configurations, items of a data set, moments of
-a simulation, episodes of an evaluation.
+"""Finds tables whose rows are no steps of a training: results of configurations, items of a data set, moments
+of a simulation, or episodes of an evaluation.
 
 Each function returns the columns that show it, and [] if the rows may be the course of a training.
 """

@@ -1,4 +1,4 @@
-"""Logs at an address, fetched by fsspec or by the client of a tracker into a local mirror, to be read there.
+"""Fetches logs at an address, by fsspec or by the client of a tracker, into a local mirror to be read there.
 
 An object is fetched if its name or its first bytes say that it may be a log. The etag, size and time of every
 object are remembered, logs or not; while these do not change, it is not requested again. A run on the server

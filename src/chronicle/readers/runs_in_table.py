@@ -1,4 +1,4 @@
-"""Which runs, phases and losses a table holds: by its columns, and by the name of its file.
+"""Finds the runs, phases and losses in a table, by its columns and by the name of its file.
 
 Several runs in one table are told apart by a column that names them, or by names of columns; long tables are
 made wide. What a column `mode`, `phase` or `split` calls an evaluation says so in its name then, and stands

@@ -1,4 +1,4 @@
-"""Which column of a table counts the steps, and at which step each of its rows stands.
+"""Finds the column of a table that counts the steps, and the step at which each of its rows stands.
 
 A table may hold several counters: calls of a tracker beside optimizer steps, steps beside epochs. One is the
 axis; the others tell the steps of rows in which it is blank. Steps that begin anew in each epoch go on.

@@ -1,4 +1,4 @@
-"""Findings grouped into events, and the numbers of each event, measured against one baseline.
+"""Groups findings into events, and measures the numbers of each event against one baseline.
 
 Two findings are one event if their onsets in one attempt are no further apart than the log can tell, or if
 both are about the loss and one began before the other was over (or before its peak, if it is not over). The

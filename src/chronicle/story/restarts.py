@@ -1,4 +1,4 @@
-"""Joins in words, as plain text: letters and events, what changed, what it cost, and the evidence."""
+"""Puts joins into words, as plain text: letters and events, what changed, what it cost, and the evidence."""
 
 from __future__ import annotations
 

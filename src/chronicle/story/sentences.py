@@ -1,4 +1,4 @@
-"""A sentence for each finding, with the numbers of this run: past tense, plain units, ratios.
+"""Makes a sentence for each finding, with the numbers of this run: in past tense, plain units and ratios.
 
 The sentence of a pattern is in its row (`chronicle.classify.patterns`), or made by the method of `Sentences`
 with its name. A number is put into words once, for the sentence and its short form.

@@ -1,4 +1,4 @@
-"""Evidence around an event: what came shortly before it, and signs of a cause.
+"""Finds the evidence around an event: what came shortly before it, and signs of a cause.
 
 A sign holds, does not, or is unknown if its series was not logged; `pages.gallery` ranks causes by them.
 """

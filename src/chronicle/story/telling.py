@@ -1,4 +1,4 @@
-"""The events of a run, from its timeline, diagnosis and notes, ordered by attempt, then by step.
+"""Makes the events of a run from its timeline, diagnosis and notes, ordered by attempt, then by step.
 
 A change of schedule or batch inside an attempt is an event; one at a restart belongs to its event.
 """

@@ -1,4 +1,4 @@
-"""Axes other than steps for a timeline: samples, tokens or wall clock.
+"""Places a timeline on other axes than steps: samples, tokens or wall clock.
 
 Every attempt gets a table from steps to places on the axis, made of the best that it logged. The table is
 interpolated, and extrapolated with its mean slope.

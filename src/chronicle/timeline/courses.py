@@ -1,4 +1,5 @@
-"""The clock and the span of an attempt, and the order in which attempts ran: by run.toml, times or steps."""
+"""Finds the clock and the span of an attempt, and in which order attempts ran: by run.toml, times or
+steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How two attempts relate: the comparison on which all stages of stitching rely.
+"""Compares two attempts, which all stages of stitching rely on.
 
 A `Pair` compares values, steps, times and facts, each only when needed: there may be millions of pairs.
 """

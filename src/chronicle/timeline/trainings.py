@@ -1,4 +1,4 @@
-"""Which attempts belong to one training, and which of their points are live.
+"""Decides which attempts belong to one training, and which of their points are live.
 
 The attempts of a training form a tree: each continues the latest earlier one that reached its first step. The
 path from the root to the latest attempt is the live course; abandoned branches are dead.

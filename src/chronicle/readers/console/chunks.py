@@ -1,4 +1,4 @@
-r"""Stages 1 and 2 of reading console text: from the bytes of a file to whole lines, and from them to words.
+r"""Stages 1 and 2 of reading console text: cut the bytes of a file into whole lines, and find their words.
 
 Memory grows neither with the file nor with its longest line. What terminals and operating systems leave in a
 log is removed here, once: byte order marks, UTF-16, ``\r\n`` and colours (ANSI escapes). A progress bar that

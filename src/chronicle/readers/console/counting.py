@@ -1,4 +1,4 @@
-"""Stage 5: the step of each record, by what counts in the log.
+"""Stage 5 of reading console text: finds the step of each record, by what counts in the log.
 
 A `Plan` says which names count; `plan.py` makes it from a look at the log. A `Course` follows the records in
 order and turns their counts into steps that continue over epochs, until a launch begins again.

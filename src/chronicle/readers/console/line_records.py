@@ -1,4 +1,4 @@
-"""Stage 4: from lines to records, which are the pairs that were printed together, in a line or in a block.
+"""Stage 4: makes records of lines, which are the pairs that were printed together, in a line or in a block.
 
     step 5 | loss: 2.5 | lr 1e-4            one line
     Mean reward: 0.67                       a block: each line is one pair, no name occurs twice in it

@@ -1,4 +1,4 @@
-"""Stage 4 made fast: lines that differ from earlier ones in their digits alone are read by a learned pattern.
+"""Stage 4 made fast: reads lines that differ from earlier ones in their digits alone by a learned pattern.
 
 The full parser (`chunks` and `pairs`) reads the first line of a shape, and again with each run of digits
 changed. A run that changes one number belongs to it; one that changes nothing (a clock, the time left) may be

@@ -1,4 +1,4 @@
-"""Stage 3: the names and numbers of a line: ``loss: 2.5``, ``lr=1e-4``, ``step 12/100``, ``acc 91.2%``.
+"""Stage 3: finds the names and numbers of a line: ``loss: 2.5``, ``lr=1e-4``, ``step 12/100``, ``acc 91.2%``.
 
 A name is one word, or up to five if a colon or an equals sign follows; a number may have a unit, or a part
 that is imaginary, which is dropped. ``12/100`` is 12 (of 100); without a name before it, it is called

@@ -1,4 +1,4 @@
-"""A look at a log of unknown format: is it that of a training, and what counts its steps?
+"""Decides whether a log of unknown format is that of a training, and what counts its steps.
 
 It is the log of a training if records of one shape, with a metric that is known by its name, stand at steps
 that grow. What counts is the best step name (see `aliases.STEP_NAMES`), else a batch of an epoch, else

@@ -1,4 +1,4 @@
-"""What the stores of trackers have in common.
+"""What the stores of trackers have in common: safe access to databases, and runs that are logged by points.
 
 A database may be hostile: its schema may hold views, triggers, virtual tables and generated columns that
 compute, and its pages may refer to each other in circles. Only plain columns of plain tables are read, each
