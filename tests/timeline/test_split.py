@@ -51,6 +51,31 @@ def test_a_rollback_in_one_file():
     assert alive(timeline) == [("f#1", 0, 799), ("f#2", 800, 1599)]
 
 
+BESIDE = {
+    "grows": lambda n: np.arange(n),
+    "grows from 1": lambda n: np.arange(1, n + 1),
+    "falls": lambda n: np.arange(n)[::-1],
+    "is the same": lambda n: np.zeros(n),
+    "begins again": lambda n: np.arange(n) % 7,
+    "begins again with each attempt": lambda n: np.r_[np.arange(n // 2), np.arange(n - n // 2)],
+    "is unknown": lambda n: np.full(n, np.nan),
+    "is infinite at first": lambda n: np.r_[np.inf, np.arange(n - 1)],
+}
+
+
+@pytest.mark.parametrize("n_again", [1, 2, 40, 400])
+@pytest.mark.parametrize("beside", BESIDE)
+def test_no_column_beside_a_rollback_stops_the_stitching(beside: str, n_again: int) -> None:
+    """A table whose rows are numbered from 0 was a defect of chronicle where its step went back."""
+    n = 1000 + n_again
+    values = BESIDE[beside](n).astype(float)
+    steps = np.r_[np.arange(1000), 1000 - n_again // 2 + np.arange(n_again)]
+    column = Series("row_number", Role.OTHER, steps, values, np.full(n, np.nan))
+    attempt = one_file(UP, range(1000 - n_again // 2, 1000 + n_again - n_again // 2), row_number=column)
+    live = [steps for _, *steps in alive(stitch(attempt))]
+    assert live[0][0] == 0 and live[-1][1] == max(steps)
+
+
 def test_a_later_stage_whose_loss_has_another_name_is_an_attempt_of_its_own():
     """A training of 600 steps, and behind it in the same log a fine-tuning of 300, which share a rate."""
 

@@ -173,12 +173,13 @@ def counter_restarts(attempt: Attempt, ticks: Series) -> list[int]:
         if series is ticks or not np.array_equal(series.steps, ticks.steps):
             continue
         begins = np.flatnonzero(values[1:] <= values[:-1]) + 1
-        again = (values[begins] == values[0]).all() and np.isin(down, begins).all()
-        # A counter of batches starts again with each epoch, and one that is logged every 50th at 50.
-        of_process = values[0] in (0, 1) and not _with_epochs(attempt, ticks, begins, down)
-        again &= of_process or len(begins) == len(down)
+        again = len(begins) > 0 and (values[begins] == values[0]).all() and np.isin(down, begins).all()
         are_whole = np.isfinite(values).all() and (values == np.floor(values)).all()
-        if again and are_whole and len(values) > _SHORT_SAMPLES * len(begins):
+        if not again or not are_whole or len(values) <= _SHORT_SAMPLES * len(begins):
+            continue
+        # A counter of batches starts again with each epoch, and one that is logged every 50th at 50.
+        is_of_process = values[0] in (0, 1) and not _with_epochs(attempt, ticks, begins, down)
+        if is_of_process or len(begins) == len(down):
             return begins.tolist()
     return []
 
