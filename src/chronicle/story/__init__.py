@@ -14,6 +14,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
+from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.values import clipped, count, grouped, moment, ordinal, plainly, plural
 from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
 from chronicle.story.measured import CALM, COURSE, ODD, OVERALL, RISES, RunView, final_level
@@ -50,6 +51,7 @@ class Story(NamedTuple):
     events: tuple[Event, ...]
 
 
+@any_numbers
 def tell(
     timeline: Timeline, diagnosis: Diagnosis, config: RunConfig | None = None, notes: Sequence[Note] = ()
 ) -> Story:

@@ -343,7 +343,8 @@ class Sentences(FindingView):
         place = int(levels.argmax() if highest else levels.argmin())
         level = float(levels[place])
         least_log = max(_LOST_LOG, _NOISY_SCALES * self.value("noise_log", 0.0))
-        apart_log = 0.0 if better else abs(last - level) / max(float(np.ptp(levels)), abs(level - last))
+        apart = abs(last - level)
+        apart_log = 0.0 if better or not apart else apart / max(float(np.ptp(levels)), apart)
         if min(level, last) > 0:
             apart_log = math.log(last / level) * (-1 if highest else 1)
         if apart_log < least_log:  # the last values, which fill no block, may be the best

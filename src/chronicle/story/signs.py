@@ -132,10 +132,10 @@ class EventContext:
     def rate_zero(self) -> bool | None:
         rate = self.view.learning_rate
         values = self.values_from(rate)
-        if rate is None or not len(values):
+        if rate is None or not np.isfinite(values).any():
             return None
-        some = rate.values[:: 1 + len(rate) // 1000]
-        return float(np.median(values)) <= _IDLE_RATE_SHARE * float(np.nanquantile(some, 0.9))
+        usual = float(np.quantile(rate.values[np.isfinite(rate.values)], 0.9))
+        return float(np.median(values)) <= _IDLE_RATE_SHARE * usual
 
     def gradient(self, led: bool) -> bool | None:
         norm = self.view.grad_norm
@@ -182,7 +182,7 @@ class EventContext:
             return None
         sides = (kept, 2), (loss, 2 * BEFORE)
         pairs = [(self.values_before(*side), self.values_from(*side)) for side in sides]
-        if any(not len(a) or not np.isfinite(b).any() or a.min() <= 0 for a, b in pairs):
+        if any(not len(a) or not np.isfinite(b).any() or min(a.min(), np.nanmin(b)) <= 0 for a, b in pairs):
             return None
         moved = [abs(float(np.log(np.nanmedian(b) / np.median(a)))) for a, b in pairs]
         return moved[0] < _STILL_SHARE * moved[1]

@@ -19,6 +19,7 @@ from operator import itemgetter
 import numpy as np
 
 from chronicle.metrics.aliases import in_english
+from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import LOSSES, are_sizes, is_bound, is_whole_reward, name_words, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import gathered
@@ -69,6 +70,7 @@ _OF_TRAININGS = re.compile(
 
 
 @lru_cache(maxsize=256)
+@any_numbers
 def plan_of(head: Head) -> Plan:
     """How a log is to be read. If its first lines (an environment, a configuration, a list of layers) do not
     show it, those at the end of the sample are read. Raises OSError."""
@@ -338,10 +340,8 @@ def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
     if np.count_nonzero(moves < 0) < _FEWEST_RESTARTS or (has_epochs and (moves == 0).any()):
         return ""
     complete = (name for name, values in others.items() if len(values) == len(inner) and not is_known(name))
-    for name in (name for name in complete if is_round(name) or not has_epochs):
-        if _counts_restarts(others[name], inner, all_of_them=not has_epochs):
-            return name
-    return ""
+    may_be = (name for name in complete if is_round(name) or not has_epochs)
+    return next((n for n in may_be if _counts_restarts(others[n], inner, all_of_them=not has_epochs)), "")
 
 
 def _counts_restarts(values: Sequence[float], inner: Sequence[float], *, all_of_them: bool) -> bool:
