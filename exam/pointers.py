@@ -12,7 +12,7 @@ from typing import Any
 POINTERS = Path(__file__).parent / "pointers.json"
 HALVES = ("open", "apart")
 # Rounds that are open as a whole: their half kept apart was looked at often, or log by log; see LOOKS.md.
-OPENED = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13)
+OPENED = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)
 # Pointers that were looked at one by one, by mistake, while rules or readers were mended; see LOOKS.md.
 LOOKED_AT_SINGLY = {
     "anirudhiitj-rl4vlm-run-j5pm5zai-wandb",

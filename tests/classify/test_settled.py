@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.classify.plain_loops import SCHEDULES, log
@@ -167,6 +169,17 @@ def test_losses_that_vary_less_and_less_are_left_as_they_are(seed: int) -> None:
         0.5 + 3 * np.exp(-k / 20) + 0.01 * z,
     ):
         assert settled({"x": series(losses, k)})["x"].values.tolist() == losses.tolist()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_curve_that_flattens_is_no_mean_unless_its_name_says_so(seed: int) -> None:
+    """The error of gradient boosting, whose trees change it less and less. As a mean it would be of losses
+    that fall to 370, rise to 500 and stay there, which was called a divergence."""
+    k, z = np.arange(590), np.random.default_rng(seed).standard_normal(590)
+    error = 526 + 900 * np.exp(-k / 22) + np.cumsum(2 * z / (k + 30))
+    for name, is_undone in (("RMSE", False), ("avg_loss", True)):
+        curve = replace(series(error, k), metric=name)
+        assert (settled({name: curve})[name].values.tolist() != error.tolist()) is is_undone
 
 
 def test_a_mean_of_the_last_rewards_is_left_as_it_is() -> None:

@@ -249,8 +249,9 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
 
 
 def _without_mean(series: Series) -> Series:
-    may_be_mean = series.role in (Role.LOSS, Role.PART_LOSS) or {*MEANS} & name_words(series.metric)
-    return without_mean(series) if may_be_mean else series
+    is_named = not name_words(series.metric).isdisjoint(MEANS)
+    may_be_mean = is_named or series.role in (Role.LOSS, Role.PART_LOSS)
+    return without_mean(series, is_named=is_named) if may_be_mean else series
 
 
 def _trained(series: Series) -> Series:

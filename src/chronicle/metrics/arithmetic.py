@@ -52,6 +52,7 @@ _FEWEST_UNMARKED = 4  # teeth that no other series marks
 _MOST_RESETS = 0.75  # share of these that begin far away
 _RESET_SHARE = 1 / 8  # of their length, in usual moves: a mean of n samples moves by an n-th of what one does
 _AS_UNLIKE = 2.0  # how much more samples may differ late in a tooth than early
+_FIRST_MOVES, _FIRST_TIMES = 8, 4.0  # how much more they may differ at first, where no name tells of a mean
 _GOES_ON = 1.0  # the same, from one tooth to the next
 _MOST_PLACES = 4096  # at which the second tooth may begin
 _WORD, _DIGITS = re.compile(r"[^\W_]+"), re.compile(r"\d+")
@@ -153,8 +154,9 @@ def means_of_parts(series: Series, begins: NDArray[np.intp]) -> Series:
     return replace(series.pick(last), values=(total[last] - before) / (last - first + 1))
 
 
-def without_mean(series: Series) -> Series:
-    """Undoes a mean since the start of the log, if a loss or another metric is logged as one."""
+def without_mean(series: Series, *, is_named: bool) -> Series:
+    """Undoes a mean since the start of the log, if a loss or another metric is logged as one. If no name says
+    so (``is_named``), a learning curve that flattens may look like one, but falls faster at first."""
     known = series.pick(np.isfinite(series.values))
     if len(known) < _MEAN_SAMPLES:
         return series
@@ -166,12 +168,14 @@ def without_mean(series: Series) -> Series:
         return series
     # What was measured differs alike throughout, which it does not where a mean is of the last hundred, and
     # not high and low in turns beyond chance, as differences of rows do that are each a mean of their own.
-    early, late = (median(moves) for moves in np.array_split(np.abs(np.diff(between.values)), 2))
+    moves = np.abs(np.diff(between.values))
+    if not is_named and median(moves[:_FIRST_MOVES]) > _FIRST_TIMES * median(moves):
+        return series
+    early, late = map(median, np.array_split(moves, 2))
     last = between.values[len(known) // 2 :]
-    is_alike = 0 < max(early, late) <= _AS_UNLIKE * min(early, late)
-    return (
-        between if is_alike and np.corrcoef(last[1:], last[:-1])[0, 1] >= -2.0 / len(last) ** 0.5 else series
-    )
+    if not 0 < max(early, late) <= _AS_UNLIKE * min(early, late):
+        return series
+    return between if np.corrcoef(last[1:], last[:-1])[0, 1] >= -2.0 / len(last) ** 0.5 else series
 
 
 def between_rows(mean: Series) -> Series:
