@@ -128,22 +128,27 @@ def is_log(path: Path) -> bool:
             if "tfevents" in path.name or path.name.endswith(".wandb"):
                 return info.st_size > 0
             name = plain_name(path)
-            may_be_data = name.endswith(_TABLES) or _may_be_settings(name)
-            if info.st_size and (
-                may_be_data or not _is_named_as_log(name)
-            ):  # files of the kernel have no bytes
-                return _begins_as_log(path, name.endswith(_TABLES), *version_of(path, info))
+            says_little = name.endswith(_TABLES) or _may_be_settings(name) or not _is_named_as_log(name)
+            if says_little and info.st_size:  # files of the kernel have no bytes
+                return _begins_as_log(path, name, *version_of(path, info))
     except (LogError, OSError):
         pass
     return log_like(path)
 
 
-@lru_cache(maxsize=_MOST_REMEMBERED)  # a folder is searched for its runs, and again when they are read
-def _begins_as_log(path: Path, is_table: bool, *version: int) -> bool:
+_KNOWN_LOGS = set[tuple[str, tuple[int, ...]]]()  # a folder is searched for its runs, and again to read them
+
+
+def _begins_as_log(path: Path, name: str, *version: int) -> bool:
     """Whether the first lines of a file are those of a log. Raises LogError and OSError."""
+    if (known := (str(path), version)) in _KNOWN_LOGS:
+        return True
     with _beginning(path, *version) as begin:
         # what readers say is not kept: most of what is asked here is no log
-        return (is_table and not names_its_rows(begin.lines)) or bool(_claiming(begin))
+        is_log = (name.endswith(_TABLES) and not names_its_rows(begin.lines)) or bool(_claiming(begin))
+    if is_log and len(_KNOWN_LOGS) < _MOST_REMEMBERED:
+        _KNOWN_LOGS.add(known)
+    return is_log
 
 
 def _may_be_settings(name: str) -> bool:

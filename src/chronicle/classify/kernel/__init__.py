@@ -105,7 +105,7 @@ def _entry(njit: Any, function: Any, scope: dict[str, Any]) -> Any:
         return njit(entry)
 
 
-READ_FROM = 100_000  # samples: below, plain Python is done before numba is imported
+READ_FROM = 120_000  # samples: below, plain Python is done before numba is imported
 COMPILE_FROM = 1_500_000  # samples that plain Python judges in the time of compiling
 _judged = Counter[str]()  # samples, in this process
 

@@ -24,7 +24,7 @@ where the word begins, as in ``step:(?<=\bstep:)``. CONTRIBUTING.md says what el
 from __future__ import annotations
 
 import re
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from chronicle.readers.console.chunks import may_be_log, sample
 from chronicle.readers.text import Head, OnDemand
@@ -36,7 +36,6 @@ class Format(OnDemand):
     def identify(self, head: Head) -> bool:
         return head.is_text and format_of(head) == self.NAME
 
-    @cached_property
     def marks(self) -> list[re.Pattern[bytes]]:
         return [*map(re.compile, self._module.MARKS)]
 
@@ -58,7 +57,12 @@ FORMATS = (
     OnDemand("console.generic", "key-value", FALLBACK=1),
 )
 
-_NAMED = [form for form in FORMATS if isinstance(form, Format)]
+
+@lru_cache(maxsize=1)
+def _marks() -> list[tuple[re.Pattern[bytes], str]]:
+    """The marks of all formats in their order, each with the NAME of its format."""
+    named = (form for form in FORMATS if isinstance(form, Format))
+    return [(mark, form.NAME) for form in named for mark in form.marks()]
 
 
 @lru_cache(maxsize=256)
@@ -66,4 +70,4 @@ def format_of(head: Head) -> str:
     """The NAME of the first format of which a text holds a record, "" if there is none. Raises OSError."""
     if not may_be_log(head) or not (text := sample(head)):
         return ""
-    return next((form.NAME for form in _NAMED if any(mark.search(text) for mark in form.marks)), "")
+    return next((name for mark, name in _marks() if mark.search(text)), "")
