@@ -42,6 +42,8 @@ _PASSED_OVER = NOT_LOGS | {"chronicle-site", "node_modules", "__pycache__"}
 LOOK_LIMIT = "CHRONICLE_LOOK_LIMIT"  # environment variable: the most files that are no logs in what is named
 _MOST_OTHERS = 50_000
 _MOST_REMEMBERED = 8192  # files
+# Paths and versions of files that are logs: a folder is searched for its runs, and again when they are read.
+_KNOWN_LOGS = set[tuple[str, tuple[int, ...]]]()
 _TABLES = (".csv", ".tsv")
 _HIDDEN_STORES = frozenset([".neptune"])
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
@@ -136,19 +138,16 @@ def is_log(path: Path) -> bool:
     return log_like(path)
 
 
-_KNOWN_LOGS = set[tuple[str, tuple[int, ...]]]()  # a folder is searched for its runs, and again to read them
-
-
 def _begins_as_log(path: Path, name: str, *version: int) -> bool:
     """Whether the first lines of a file are those of a log. Raises LogError and OSError."""
     if (known := (str(path), version)) in _KNOWN_LOGS:
         return True
     with _beginning(path, *version) as begin:
         # what readers say is not kept: most of what is asked here is no log
-        is_log = (name.endswith(_TABLES) and not names_its_rows(begin.lines)) or bool(_claiming(begin))
-    if is_log and len(_KNOWN_LOGS) < _MOST_REMEMBERED:
+        begins = (name.endswith(_TABLES) and not names_its_rows(begin.lines)) or bool(_claiming(begin))
+    if begins and len(_KNOWN_LOGS) < _MOST_REMEMBERED:
         _KNOWN_LOGS.add(known)
-    return is_log
+    return begins
 
 
 def _may_be_settings(name: str) -> bool:
