@@ -159,7 +159,8 @@ def fitted(steps: Floats, y: Floats) -> Course | None:
     x, level, samples = medians_of(steps, y)
     if len(level) < FEWEST_MEDIANS or x[-1] <= x[0]:
         return None
-    variance = max(difference_noise(y), 1e-6) ** 2 * MEDIAN_ERROR**2 / samples + LAW_MISFIT_LOG**2
+    noise = max(difference_noise(y), 1e-6)
+    variance = noise**2 * MEDIAN_ERROR**2 / samples + LAW_MISFIT_LOG**2
     value, t = in_units(level), (x - x[0]) / (x[-1] - x[0])
     phi, weight = shapes(t), 1 / variance
     square = phi * phi

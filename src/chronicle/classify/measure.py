@@ -200,7 +200,8 @@ def is_usual(y: Floats, first: int, end: int, least: float, least_t: float) -> b
     means = y[before : before + (len(y) - before) // length * length].reshape(-1, length).mean(1)
     beside: Any = np.max if length == 1 else np.mean
     rise = float(means[at] - beside(means[max(at - 1, 0) : at + 2 : 2]))
-    others = np.delete(means[1:-1] - beside([means[:-2], means[2:]], axis=0), slice(max(at - 2, 0), at + 1))
+    over = means[1:-1] - beside([means[:-2], means[2:]], axis=0)
+    others = np.delete(over, slice(max(at - 2, 0), at + 1))
     if length > 1:
         known = at > 0 and length >= 4 and len(others) >= FEWEST_STRETCHES
         return known and rise < least_t * 1.4826 * median(np.abs(others[len(others) // 20 :]))
@@ -420,5 +421,6 @@ def rises(values: Floats) -> bool:
         return False
     gain, last = float(v.max() - v[0]), float(v[-1] - v[0])
     alone = len(v) >= names.MIN_POINTS and median(v[-3:]) - v[0] < OUTLIER_SHARE * gain
-    least = max(3 * median(np.abs(np.diff(v[len(v) // 2 :]))), LEAST_RISE * float(np.abs(v).max()))
+    usual = 3 * median(np.abs(np.diff(v[len(v) // 2 :])))
+    least = max(usual, LEAST_RISE * float(np.abs(v).max()))
     return last >= NEARLY_ALL * gain > 0 and not alone and gain >= least

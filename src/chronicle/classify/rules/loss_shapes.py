@@ -248,9 +248,9 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     held_out = () if lost else (Role.VALIDATION_LOSS,)
     for series in attempt.by_role(*unjudged, *evaluated, *held_out):
         known = np.isfinite(series.values)  # a metric that was never computed is NaN from its first value on
-        ends, told = not known[-1], known.any() or series.role in unjudged[1:]
+        ends, is_named = not known[-1], known.any() or series.role in unjudged[1:]
         passes = series.role is Role.VALIDATION_LOSS and known.mean() > 2 / 3  # else measured in some rows
-        if series is not attempt.loss and told and (ends or passes):
+        if series is not attempt.loss and is_named and (ends or passes):
             nans = (f for f in typed_findings(view, series) if f.pattern == NAN)
             yield from (f for f in nans if ends or f.start_step > series.steps[0])
 

@@ -211,7 +211,8 @@ def _output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Fin
 
 def levels(series: Series) -> tuple[Floats, Floats]:
     """Steps and running median of nine of the finite samples."""
-    return (known := finite(series)).steps.astype(float), running(known.values, 9)
+    known = finite(series)
+    return known.steps.astype(float), running(known.values, 9)
 
 
 def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:

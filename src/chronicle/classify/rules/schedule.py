@@ -223,7 +223,8 @@ def between(before: Floats, after: Floats) -> float:
     thirds = np.array_split(before, 3) + np.array_split(after, 3)
     first, second, third, fourth, fifth, sixth = map(median, thirds)
     near = third - fourth - 0.5 * (second - third + fourth - fifth)
-    return max(near, median(before) - median(after) - 0.75 * (first - third + fourth - sixth))
+    far = median(before) - median(after) - 0.75 * (first - third + fourth - sixth)
+    return max(near, far)
 
 
 def at_restart(view: View, rise: Finding, below: float) -> bool:

@@ -99,7 +99,8 @@ def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: 
     medians = block_medians(y, block)
     count, low = len(medians), int(np.argmin(medians))
     rise = float(medians[-1] - medians[low])
-    usual = float(np.max((medians - np.minimum.accumulate(medians))[2 : low + 1], initial=0.0))
+    over = medians - np.minimum.accumulate(medians)
+    usual = float(np.max(over[2 : low + 1], initial=0.0))
     least = max(limits.turn_rise, noise, limits.turn_usual * usual)
     if not 1 <= low <= count - 4 or rise < least or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
         return None

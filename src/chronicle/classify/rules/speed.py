@@ -75,7 +75,8 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
     a += slow_from(slower[: b - a], least, limits.midway)
     lasts, share = steps[b - 1] - steps[a], 1 - float(np.exp(-sign * median(y[a:b] - median(before))))
     usual, slow = float(np.exp(median(before))), float(np.exp(median(y[a:b])))
-    if abs(usual - slow) - ROUNDED_UNITS * last_decimal(series.values) < limits.slower * max(usual, slow):
+    rounding = ROUNDED_UNITS * last_decimal(series.values)
+    if abs(usual - slow) - rounding < limits.slower * max(usual, slow):
         return
     around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
     sizes = attempt.first(Role.BATCH_SIZE)
@@ -102,7 +103,8 @@ def slow_until(slower: Floats, least: int, midway: float) -> int:
     usual, start = median(slower[:least]), least
     while start < len(level):
         stop = min(2 * start, len(level))
-        if len(back := np.flatnonzero(level[start:stop] < midway * usual)):
+        back = np.flatnonzero(level[start:stop] < midway * usual)
+        if len(back):
             return start + int(back[0])
         usual, start = max(usual, median(slower[:stop])), stop
     return len(slower)

@@ -180,7 +180,8 @@ def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
 def fallen(y: Floats, first: Floats, last: Floats, limits: Thresholds) -> Check | None:
     """The check that the loss hardly fell between two stretches; None if it fell, or noise may hide it."""
     fall = median(first) - median(last)
-    if max(abs(fall), MEDIAN_ERROR * difference_noise(y) * (2 / max(len(first), 1)) ** 0.5) >= limits.moved:
+    error = MEDIAN_ERROR * difference_noise(y) * (2 / max(len(first), 1)) ** 0.5
+    if max(abs(fall), error) >= limits.moved:
         return None
     return below("fall of the loss meanwhile", fall, "log units", limits.moved, "fall_log")
 

@@ -333,8 +333,11 @@ def never_below_twice(view: View, attempt: AttemptView, loss: Series) -> Iterato
 def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
     """The longest loss of a run in which nothing moved, the trend of all in errors, and chi-squared."""
     long = [(a, loss, _levels(loss)) for a, loss in live_losses(view) if len(loss) >= FEWEST_POINTS]
-    if not long or begins_late(view.span, max(step_gap(first := long[0][1]), *np.diff(first.steps[:2]))):
-        return None  # what is logged ever more often begins at the distance of its first values
+    if not long:
+        return None
+    first = long[0][1]  # what is logged ever more often begins at the distance of its first values
+    if begins_late(view.span, max(step_gap(first), *np.diff(first.steps[:2]))):
+        return None
     whole = np.concatenate(losses := [y for *_, y in long])
     if len(whole) < FEWEST_POINTS or any(moves(y) for y in (whole, *losses) if len(y) >= FEWEST_POINTS):
         return None
@@ -350,7 +353,8 @@ def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
 
 def _levels(loss: Series) -> Floats:
     """The values as logarithms or, of a loss that takes both signs, as they are."""
-    return y if len(y := positive(loss)[1]) else finite(loss).values
+    y = positive(loss)[1]
+    return y if len(y) else finite(loss).values
 
 
 def _gets_better(view: View) -> bool:
