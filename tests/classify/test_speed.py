@@ -228,3 +228,13 @@ def test_a_pause_between_rows_of_data_is_no_hang(tmp_path: Path) -> None:
         rows = (f"{t},{100 - k / 9}" for k, t in enumerate(times))
         file.write_text("\n".join([f"time,{metric}", *rows]) + "\n")
         assert ("hang" in classify(stitch(read(file))).patterns) is hangs
+
+
+def test_how_long_the_rows_of_a_table_took_is_no_speed_of_a_training(tmp_path: Path) -> None:
+    """Results of problems of three sizes, each with the time of its solution; and of epochs with a loss."""
+    seconds = np.repeat([2.0, 40.0, 3.0], 100) * np.exp(0.05 * np.random.default_rng(1).standard_normal(300))
+    for metric, drops in (("makespan", False), ("loss", True)):
+        file = tmp_path / f"{metric}.csv"
+        rows = (f"{1 + 9 / (k + 9)},{time}" for k, time in enumerate(seconds))
+        file.write_text("\n".join([f"{metric},time", *rows]) + "\n")
+        assert ("throughput-drop" in classify(stitch(read(file))).patterns) is drops

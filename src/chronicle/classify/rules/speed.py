@@ -5,7 +5,7 @@ throughput-drop
     Rule: for 50 steps and 8 samples or more, the speed (by step times, if logged) is 3 % below the median
     before, and would be if one unit of its last decimal were rounding, at one batch size. It begins half way
     down and ends half way back. Four drops or more at multiples of one number of steps are evaluations.
-    Blind to: a run that is slow from its first step.
+    Blind to: a run that is slow from its first step; and tables without a counter in which nothing is judged.
     False alarm: a search for a slow node that does not exist.
     Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU), SmolLM3's alarm band.
 
@@ -16,7 +16,7 @@ hang
     evaluations and checkpoints come again and again, and perhaps once in each process, or after the only
     epoch of which the log holds the end, or where alone between its ends something held out is logged. The
     first 8 points of an attempt are its start-up, and tell no hang.
-    Blind to: a hang that ends the attempt; and tables without a counter in which nothing is judged.
+    Blind to: a hang that ends the attempt; and the same tables.
     False alarm: one long evaluation.
     Source: BLOOM 2022-04-30 (a deadlock in evaluation, 18 hours).
 """
@@ -43,6 +43,8 @@ USUAL_SAMPLES = 256  # before a drop, whose median is the usual speed
 
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    if attempt.attempt.axis == "item" or not (attempt.loss or attempt.objective or attempt.in_time):
+        return  # rows are items, or whatever a table without a counter holds: the times of no training
     seen: list[Finding] = []
     speeds = [s for s in attempt.by_role(Role.STEP_TIME, Role.THROUGHPUT) if len(s) >= SPEED_SAMPLES]
     # a throughput may be a mean, which an evaluation in it pulls down, or the work of a step may change
@@ -120,8 +122,6 @@ def slow_from(slower: Floats, least: int, midway: float) -> int:
 
 def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """Pauses by the wall clock, or by the logged step time if there is no clock."""
-    if attempt.attempt.axis == "item" or not (attempt.loss or attempt.objective or attempt.in_time):
-        return  # rows are items, or whatever a table without a counter holds: the times of no training
     series = attempt.loss or next(iter(attempt.series.values()), None)
     if series is not None and len(series) >= SPEED_SAMPLES // 2 and np.isfinite(series.times).all():
         steps = np.diff(series.steps.astype(float))
