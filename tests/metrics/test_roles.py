@@ -250,7 +250,7 @@ def test_one_part_of_what_an_agent_is_trained_with_is_judged_by_nobody(name: str
     assert roles(log("policy_loss", "value_loss"))["policy_loss"] == "loss"
 
 
-@pytest.mark.parametrize("name", ["g_losses", "d_losses", "Disc Loss", "critic_loss"])
+@pytest.mark.parametrize("name", ["g_losses", "d_losses", "Disc Loss", "critic_loss", "DDPG_actor_loss"])
 def test_the_loss_of_one_of_two_players_alone_says_nothing(name: str) -> None:
     assert roles(log(name)) == {name: "part-loss"}
     assert roles(log("g_losses", "d_losses")) == {"g_losses": "loss", "d_losses": "part-loss"}
@@ -266,6 +266,11 @@ def test_a_loss_that_tells_again_what_a_validation_does_is_of_it() -> None:
     assert roles(of_training) == {"train_loss": "loss", "val_loss": "validation-loss"}
     twice["epoch_loss"] = replace(twice["epoch_loss"], values=twice["epoch_loss"].values + 0.01)
     assert roles(twice)["epoch_loss"] == "loss"
+
+
+def test_a_total_of_what_is_held_out_may_be_the_number_of_its_samples() -> None:
+    counted = log("val_total", values=(256.0,) * 12) | log("loss", values=(0.5,) * 12)
+    assert roles(counted)["val_total"] == "other"
 
 
 def test_an_objective_that_is_told_for_a_while_alone_is_none() -> None:
@@ -423,6 +428,8 @@ train: loss, valid: validation-loss, total: other
 train_total: loss, val_total: validation-loss, val_nll: validation-loss, val_physics: other
 total: loss, val_total: validation-loss, val_nll: validation-loss
 train_total: other, val_nll: validation-loss
+loss: loss, phys: other, val_total: validation-loss, val_tip: other
+loss: loss, val_total: other, val_loss: validation-loss
 Train: loss, Val: validation-loss, MAE: other
 timer: step-time, Loss: loss
 Train: loss, Test: validation-loss

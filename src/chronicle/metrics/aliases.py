@@ -142,7 +142,7 @@ PREFERENCES = word_set("chosen rejected margin margins")  # which is what reward
 PREDICTED = word_set("reward precision")  # where a reward has one, a model of an environment predicts it
 OF_PPO = word_set("policy pg surrogate entropy value vf")  # no policy is judged by one of these alone
 # Of a policy or of one of two players: what such a loss comes to says nothing without the others.
-NEVER_ALONE = OF_PPO | GENERATORS | (OPPONENTS - {"real", "fake"})
+NEVER_ALONE = OF_PPO | GENERATORS | (OPPONENTS - {"real", "fake"}) | {"actor"}
 # Words of the losses that an agent is trained with; where there are no others, a bare score is its objective.
 OF_AGENTS = OF_PPO | word_set("actor act p pi critic cri v td qf qf1 qf2 q1 q2 alpha bellman")
 OF_DETECTORS = word_set("box bbox obj cls dfl giou")  # parts of a loss, which some print without the word

@@ -157,7 +157,10 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     totals = {name: role_of(f"{name} loss") for name in filter(names.is_total, others)}
     if set(LOSSES).isdisjoint(decided.values()) and not any(map(names.is_bound, decided)):
         decided |= _losses_by_other_names(decided, others, totals)
-    return decided | totals if len({*totals.values()}) > 1 else decided  # `train_total` beside `val_total`
+    alone = totals and Role.LOSS in decided.values() and Role.VALIDATION_LOSS not in decided.values()
+    is_held_out = alone and {*totals.values()} == {Role.VALIDATION_LOSS}  # `val_total` beside `loss`
+    # or `train_total` beside `val_total`
+    return decided | totals if is_held_out or len({*totals.values()}) > 1 else decided
 
 
 def _losses_of_unknown_words(roles: Roles, given: Roles) -> dict[str, Role]:
