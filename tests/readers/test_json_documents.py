@@ -365,6 +365,18 @@ def test_a_list_of_numbers_is_the_loss_that_its_file_is_named_after(tmp_path: Pa
     assert not json_documents.identify(Head.of(tmp_path / "losses.json"))
 
 
+@pytest.mark.parametrize(
+    "text", ['["2.5", "2.25", "2", "1.5", "1.25"]', "['2.5', '2.25', '2', '1.5', '1.25']\n"]
+)
+def test_numbers_of_a_list_may_stand_in_quotes(text: str, tmp_path: Path) -> None:
+    (tmp_path / "train_loss.txt").write_text(text)
+    assert json_documents.identify(Head.of(tmp_path / "train_loss.txt"))
+    (attempt,) = read(tmp_path / "train_loss.txt")
+    assert points(attempt) == {"train_loss": [(0, 2.5), (1, 2.25), (2, 2.0), (3, 1.5), (4, 1.25)]}
+    (tmp_path / "train_loss.txt").write_text("['a.png', 'b.png', 'c.png', '1.5', 'd.png']")
+    assert not json_documents.identify(Head.of(tmp_path / "train_loss.txt"))
+
+
 def test_a_list_of_numbers_is_the_reward_that_its_file_is_named_after(tmp_path: Path) -> None:
     file = document(tmp_path, [-3, -2, 0, 4, 4.5]).rename(tmp_path / "episode_rewards.json")
     (attempt,) = read(file)

@@ -53,7 +53,7 @@ MAX_DEPTH, MAX_TABLES, MAX_RUNS = 8, 1000, 200
 _NAMES = ("name", "run", "run_name", "label", "model", "method", "algorithm", "config", "seed", "fold")
 MOST_PYTHON_BYTES = 1 << 24
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-_IN_PYTHON = re.compile(r"\{\s*'[^'\n]{1,60}':\s*[\[{]")
+_IN_PYTHON = re.compile(r"\{\s*'[^'\n]{1,60}':\s*[\[{]|\[\s*'")  # a dictionary of lists, or a list of texts
 _MODEL = re.compile(
     r"(?i)(?:best_|saved_)?(?:model|checkpoint|ckpt|policy|agent|weights)(?:_(?:path|file|dir))?"
 )
@@ -94,7 +94,7 @@ def holds_training(document: Any, path: Path) -> bool:
 
 def _document(head: Head) -> tuple[Any, bool]:
     """The document in a file and whether it is cut, as `json_lines.parsed` returns them. A small file may
-    also hold a dictionary as Python prints it. Raises ValueError if it holds neither."""
+    also hold what Python prints of a dictionary or of a list. Raises ValueError if it holds neither."""
     if head.size > MOST_PYTHON_BYTES or not _IN_PYTHON.match("\n".join(head.lines).lstrip()):
         return parsed(head)
     with head.opened() as file:
@@ -286,8 +286,8 @@ def _counted(name: str) -> str:
 
 
 def _named_by_file(document: Any, path: Path) -> list[Row]:
-    """The rows of a list whose metric is named by the file: a list of numbers, of a step with one number or
-    two, or of time, step and value, as TensorBoard exports them; [] for any other document."""
+    """The rows of a list whose metric is named by the file: a list of numbers, also in quotes, of a step with
+    one number or two, or of time, step and value, as TensorBoard exports them; [] for any other document."""
     if not isinstance(document, list) or len(document) < MIN_CELLS:
         return []
     if all(map(_is_point, document)):
@@ -298,10 +298,11 @@ def _named_by_file(document: Any, path: Path) -> list[Row]:
         return [{"step": step, metric: value} for step, value in by_step.items()]
     if metric and (of_both := _with_held_out(document)):
         return [{"step": step, metric: loss, f"val_{metric}": other} for step, loss, other in of_both]
+    values = [(int if v.isdecimal() else number)(v) if isinstance(v, str) else v for v in document]
     kinds = float if loss_of(path) else int | float  # a reward may be whole
-    if not metric or 2 * sum(isinstance(value, kinds) for value in document) <= len(document):
+    if not metric or 2 * sum(isinstance(value, kinds) for value in values) <= len(values):
         return []
-    return [{metric: value} if isinstance(value, int | float) else {} for value in document]
+    return [{metric: value} if isinstance(value, int | float) else {} for value in values]
 
 
 def _name_of_list(path: Path) -> str:
