@@ -132,6 +132,11 @@ def first_showings(values: Floats, *, in_bar: bool = False) -> NDArray[np.intp] 
     return np.append(0, np.arange(firsts[1], len(values), int(usual)))
 
 
+def is_new(steps: Steps, values: Floats) -> NDArray[np.bool_]:
+    """Which rows are not the one before again."""
+    return np.append(True, (np.diff(steps) != 0) | ~equal(values[1:], values[:-1]))
+
+
 def teeth(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> NDArray[np.intp] | None:
     """The rows at which a running mean begins again, the first one among them; None for any other series.
     ``epoch`` is the series of epochs, and ``own_steps`` has the steps of all series of the log."""

@@ -694,6 +694,28 @@ def test_names_that_recur_below_headings_are_told_apart(heading: str, joint: str
     assert not attempt.truncated
 
 
+def test_a_total_that_an_evaluation_repeats_is_its_own(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(1, 9):
+        for batch in (20, 40):
+            text += f"[INFO] Epoch {epoch} [{batch}/40] total={9 / epoch:.4f} pose={8 / epoch:.4f}\n"
+        text += f"[INFO] [Val]   Epoch {epoch}: total={12 / epoch:.4f} pose={11 / epoch:.4f}\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "val/total") == [(40 * epoch, round(12 / epoch, 4)) for epoch in range(1, 9)]
+    assert assign(attempt.series)["val/total"].role is Role.VALIDATION_LOSS
+
+
+def test_a_loss_that_first_occurs_below_a_heading_that_recurs_is_no_setting(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(1, 13):
+        adversarial = f"Generator Loss: 0.{epoch}\n" if epoch > 8 else ""
+        text += f"Epoch {epoch}/99\nTRAINING:\nRecon Loss: {9 / epoch:.4f} | KL Loss: 0.0125\n{adversarial}"
+        text += f"VALIDATION:\nRecon Loss: {10 / epoch:.4f} | KL Loss: 0.0250\nGenerator Loss: 0.5{epoch}\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "Generator Loss") == [(9, 0.9), (10, 0.1), (11, 0.11), (12, 0.12)]
+    assert len(attempt.series["validation/Generator Loss"]) == 12
+
+
 def test_a_bare_score_beside_what_is_explored_with_is_of_a_training(tmp_path: Path) -> None:
     rows = (
         f"Ep {n:4}/40 | Score: {4 * n:6.2f} | Avg100: {3 * n:6.2f} | ε: {1 - n / 50:.3f}\n"

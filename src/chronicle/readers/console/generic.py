@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.metrics.arithmetic import equal, first_showings
+from chronicle.metrics.arithmetic import equal, first_showings, is_new
 from chronicle.metrics.names import name_words, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Attempt, Floats, Role, Steps
@@ -168,7 +168,7 @@ def _leave_newest(columns: dict[str, Column], names: Iterable[str], steps: Steps
     given new numbers. ``steps`` are those of all rows."""
     for name in names:
         values, rows = (np.array(cells) for cells in columns[name])
-        new = _is_new(steps[rows], values)
+        new = is_new(steps[rows], values)
         values, rows = values[new], rows[new]
         moves, changes = np.diff(steps[rows]) != 0, values[1:] != values[:-1]
         is_old = (moves & ~changes)[:-1] & (~moves & changes)[1:]
@@ -176,15 +176,10 @@ def _leave_newest(columns: dict[str, Column], names: Iterable[str], steps: Steps
         columns[name] = _in_rows(values[newest], rows[newest])
 
 
-def _is_new(steps: Steps, values: Floats) -> NDArray[np.bool_]:
-    """Which rows are not the one before again."""
-    return np.append(True, (np.diff(steps) != 0) | ~equal(values[1:], values[:-1]))
-
-
 def _without_lag(steps: Steps, values: Floats) -> Steps:
     """The steps of a bar that is given new numbers at each step but counts on only ten times a second, if it
     then counts on by about as many as it was given, and never by fewer."""
-    begins, new = np.flatnonzero(np.diff(steps, prepend=-1)), _is_new(steps, values)
+    begins, new = np.flatnonzero(np.diff(steps, prepend=-1)), is_new(steps, values)
     n_given, n_steps = np.add.reduceat(new, begins)[:-1], np.diff(steps[begins])
     lags = n_given > 1
     are_few = np.count_nonzero(lags) < _FEWEST_POINTS or n_given[lags].sum() < _MOSTLY * n_steps[lags].sum()
@@ -256,7 +251,8 @@ class LogReader:
             else:
                 if step is not None:
                     values = self._repeats.without_repeated(record, step, values)
-                is_known = counts or self._any_known(values) or self._is_continued(record, values)
+                is_known = counts or self._any_known(values, record.evaluation)
+                is_known = is_known or self._is_continued(record, values)
                 if counts:
                     self._indentation, self._is_heading = record.indentation, not values
                 if record.is_block or record.is_open:
@@ -380,8 +376,10 @@ class LogReader:
         is_deeper = not is_own and record.indentation > self._indentation
         return is_deeper and len(values) > 1 and any(value % 1 for value in values.values())
 
-    def _any_known(self, names: Iterable[str]) -> bool:
-        return any(name in self.log.rows.columns or is_known(name) for name in names)
+    def _any_known(self, names: Iterable[str], evaluation: str = "") -> bool:
+        """Whether one of these is the name of a metric, or of what the log has, perhaps of an evaluation."""
+        own = [name.removeprefix(f"{evaluation}/") for name in names]
+        return any(name in self.log.rows.columns or is_known(name) for name in (*names, *own))
 
     def _take_settings(
         self, record: Record, values: dict[str, float], step: int | None, is_known: bool, counts: bool
@@ -389,8 +387,8 @@ class LogReader:
         """Keeps the arguments of a program in a record; False if it has none. Known names are such
         before the first step and after the announcement of a launch. The same again begin a launch."""
         event = self._launch.event
-        no_column_yet = self.log.rows.columns.keys().isdisjoint(values)
-        at_start = step is None or event == LAUNCH or bool(event and not counts and no_column_yet)
+        is_measured = any(name in self.log.rows.columns or is_result(name) for name in values)
+        at_start = step is None or event == LAUNCH or bool(event and not counts and not is_measured)
         text = record.sources[0].words if at_start or self._arguments else ""
         are_parameters = _PARAMETERS.search(text) is not None
         are_arguments = record.form.words.are_settings or are_parameters or _ARGUMENTS.search(text)
