@@ -165,3 +165,44 @@ def test_numbers_that_no_order_explains_are_no_log(name: str, tmp_path: Path) ->
     (tmp_path / "data.txt").write_text(NO_LOGS[name])
     with pytest.raises(UnknownFormat):
         read(tmp_path / "data.txt")
+
+
+def test_rows_of_nep_are_named_as_its_documentation_names_them(tmp_path: Path) -> None:
+    """The `loss.out` of a neuroevolution potential: a row every hundred generations."""
+    cells = "{loss:.5f} 0.02000 0.03000 0.25000 0.50000 1.00000 0.30000 0.40000 0.75000"
+    text = "".join(f"{100 * (i + 1):<8}{cells.format(loss=9 - i / 2)}\n" for i in EPOCHS)
+    attempt = read_text(tmp_path, text)
+    assert points(attempt)["loss"] == [(100 * (i + 1), 9 - i / 2) for i in EPOCHS]
+    assert attempt.series["loss"].role == "loss"
+    assert {name: series.values[0] for name, series in attempt.series.items() if name != "loss"} == {
+        "l1_regularization_loss": 0.02,
+        "l2_regularization_loss": 0.03,
+        "train/rmse_energy": 0.25,
+        "train/rmse_force": 0.5,
+        "train/rmse_virial": 1.0,
+        "test/rmse_energy": 0.3,
+        "test/rmse_force": 0.4,
+        "test/rmse_virial": 0.75,
+    }
+
+
+@pytest.mark.parametrize(("every", "first"), [(50, 9.0), (100, 0.04)])
+def test_ten_numbers_that_nep_cannot_have_written_stay_without_names(
+    every: int, first: float, tmp_path: Path
+) -> None:
+    """Of other generations than hundreds, or with a loss that is less than its own terms."""
+    cells = f"{first:.5f} 0.02000 0.03000 0.25000 0.50000 1.00000 0.30000 0.40000 0.75000"
+    text = "".join(f"{every * (i + 1)} {cells}\n" for i in EPOCHS)
+    with pytest.raises(UnknownFormat, match="holds numbers without names"):
+        read_text(tmp_path, text)
+
+
+def test_names_and_cells_in_tuples_are_columns(tmp_path: Path) -> None:
+    """As SASRec writes the scores of its evaluations."""
+    text = "epoch (val_ndcg, val_hr) (test_ndcg, test_hr)\n"
+    text += "".join(f"{20 * (i + 1)} ({i / 16}, {i / 10}) ({i / 32}, {i / 20})\n" for i in EPOCHS)
+    attempt = read_text(tmp_path, text)
+    assert points(attempt) == {
+        name: [(20 * (i + 1), i / part) for i in EPOCHS]
+        for name, part in {"val_ndcg": 16, "val_hr": 10, "test_ndcg": 32, "test_hr": 20}.items()
+    }

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ _HEADER = re.compile(
     r"(?i)[^\w\n]{0,24}(?:ep(?:ochs?|isodes?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
 )
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
+_TUPLE = re.compile(r"(?<!\S)\(([^()]{1,400})\)(?!\S)")  # cells of a row that Python prints as `(0.5, 0.75)`
 _GAP, _BLANK_BEFORE_UNIT = re.compile(r"\s{2,}|\t"), re.compile(r"(?<=\d)\s+(?=[s%](?:\s|$))")
 _COMMENT_MARK = re.compile(r"\s*#\s*(\S+)")
 _CELL = re.compile(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?|\*)?")  # the star of a step that was saved
@@ -44,10 +45,12 @@ _TO_COPY = re.compile(r"\bcopypaste: (?:(?P<task>Task: .*)|(?P<cells>.*,.*))")
 
 
 class Header(NamedTuple):
-    """The names of the columns; ``words`` are all words of the line, if one blank separates two names."""
+    """The names of the columns; ``words`` are all words of the line, if one blank separates two names.
+    ``are_in_tuples``: some stand in tuples of Python, as the cells below them do."""
 
     names: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    are_in_tuples: bool = False
 
     @property
     def is_of_classes(self) -> bool:
@@ -74,7 +77,7 @@ class Header(NamedTuple):
         """The header with a name for each cell of a row, if it may be read so, else as it is."""
         if self.names == _OF_DEEPXDE and len(cells) > len(self.names):
             return Header(_names_of_deepxde(cells))
-        return Header(self.words, self.words) if len(cells) == len(self.words) and "|" not in text else self
+        return self._replace(names=self.words) if len(cells) == len(self.words) and "|" not in text else self
 
 
 class Table:
@@ -125,6 +128,8 @@ class Table:
         bar = _BAR.search(text) if "%" in text else None
         under_way = bar is not None and bar[1] != "100"
         text = text[: bar.start()] if bar else text
+        if self._header.are_in_tuples:
+            text = _out_of_tuples(text)
         if "|" in text and (in_groups := self._groups.read(text)):
             self._groups = in_groups[0]
             self._header = self._header._replace(names=tuple(chain(*self._groups.names)))
@@ -132,7 +137,8 @@ class Table:
         if names := header(text):
             words = tuple(text.split())
             names = names[:-1] if names[-1].lower() in _NOTES and len(names) > 2 else names
-            self._header = Header(names, words if len(words) > len(names) else names)
+            in_tuples = _out_of_tuples(text) != text
+            self._header = Header(names, words if len(words) > len(names) else names, in_tuples)
             return []
         if (row := self._row_of_phases(text)) is not None or not self._header.names:
             return row
@@ -195,6 +201,7 @@ def header(text: str) -> tuple[str, ...]:
         return ()
     if text.split() == _VOWPAL_WABBIT:
         return _OF_VOWPAL_WABBIT
+    text = _out_of_tuples(text)
     if (mark := _COMMENT_MARK.match(text)) and ("," in text or names_counter(mark[1])):
         text = text[mark.start(1) :]
     cells = [name for cell in _bordered(text) or [text.strip()] for name in _GAP.split(cell)]
@@ -207,6 +214,11 @@ def header(text: str) -> tuple[str, ...]:
     if not are_names or not 2 <= len(names) <= _MOST_COLUMNS:
         return ()
     return tuple(names) if any(map(names_counter, names[:2])) or names[0].lower() == "class" else ()
+
+
+def _out_of_tuples(text: str) -> str:
+    """The line without the brackets and commas of tuples in it: `1 (a, b) (c, d)` gives `1 a b c d`."""
+    return _TUPLE.sub(lambda match: re.sub(r",\s*", " ", match[1]), text) if "(" in text else text
 
 
 def _out_of_brackets(names: list[str]) -> list[str]:
@@ -403,6 +415,7 @@ _BARE_CELL = re.compile(
     r"|(?P<i>\d{1,15})|(?P<f>[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d{1,3})?|-?nan|-?inf)",
     re.IGNORECASE,
 )
+_OF_NEP = "l1_regularization_loss", "l2_regularization_loss"  # terms of its loss
 # The columns that trainers in wide use print without names, as published in their source: the kinds of all
 # cells ("n" is a whole or a decimal number), and the names; "-" is left out.
 # fmt: off
@@ -414,14 +427,19 @@ _COLUMN_ORDERS = tuple((re.compile(kinds.replace("n", "[if]")), names) for kinds
     (r"pgn{4}iin{7}", ("epoch", "-", "train/box_loss", "train/obj_loss", "train/cls_loss", "train/loss", "-",
      "-", "metrics/precision", "metrics/recall", "metrics/mAP_0.5", "metrics/mAP_0.5-0.95", "val/box_loss",
      "val/obj_loss", "val/cls_loss")),
+    # loss.out of NEP (GPUMD): the loss of a generation, its terms, and errors of energies, forces and virials
+    (r"if{9}", ("step", "loss", *_OF_NEP, "train/rmse_energy", "train/rmse_force", "train/rmse_virial",
+     "test/rmse_energy", "test/rmse_force", "test/rmse_virial")),
 ))
 # fmt: on
 _HIGHEST_RATE, _ROUNDING = 2e-3, 0.01  # of these trainers; of sums
+_GENERATIONS_OF_NEP = 100  # from one row to the next
 
 
 def row_without_names(text: str) -> list[Pair]:
     """The pairs of a line that is a row of cells, in a list or separated by blanks. [] where no published
-    order fits, the learning rate is not small, or the perplexity is not the exponential of the loss."""
+    order fits, the learning rate is not small, the perplexity is not the exponential of the loss, or what
+    NEP writes is not so."""
     text = text.strip()
     if not text[:1].isdecimal() and text[:1] != "[":
         return []
@@ -441,7 +459,14 @@ def row_without_names(text: str) -> list[Pair]:
     perplexity = by_name.get("ppl", math.nan)
     difference = abs(math.exp(min(by_name.get("loss", 0.0), 700.0)) - perplexity)
     is_wrong = difference > _ROUNDING * perplexity or not 0 <= by_name.get("lr", 0.0) <= _HIGHEST_RATE
+    is_wrong |= _OF_NEP[0] in by_name and not _may_be_of_nep(by_name)
     return [] if is_wrong else row
+
+
+def _may_be_of_nep(row: Mapping[str, float]) -> bool:
+    """Whether a row is of a hundredth generation, and its loss is no less than the terms that it has."""
+    terms = sum(row[name] for name in _OF_NEP)
+    return row["step"] % _GENERATIONS_OF_NEP == 0 and row["loss"] + _ROUNDING * terms >= terms
 
 
 def _names_of_yolo(kinds: str, values: Sequence[float]) -> Sequence[str]:
