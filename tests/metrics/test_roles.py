@@ -368,6 +368,8 @@ tr_loss_total: loss, tr_loss_phys: part-loss, vl_loss_total: validation-loss, vl
 data_loss: loss, phys_loss: part-loss, val_data: validation-loss, val_phys: part-loss, val_time: other
 loss: loss, L_recon: part-loss, L_acyclic: part-loss, rmse: other
 reward: objective, reward_version: other
+run_rewards_approx_kl: other, run_rewards_clip_fraction: other, run_rewards_ep_rew_mean: objective
+run_rewards_ep_len_mean: other, run_rewards_n_updates: other, run_rewards_explained_variance: other
 train_pinball: loss, val_pinball: validation-loss, seconds: step-time
 perplexity-train: loss, f1-perplexity-train: other, perplexity-val: validation-loss
 loss_history/total: loss, loss_history/bc: part-loss, loss_history/pde: part-loss

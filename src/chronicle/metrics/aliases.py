@@ -46,6 +46,8 @@ AN_ERROR = (
     rf"( (alpha|delta|q|variance power))?( {_OF})*$"
     rf"|^({_OF} )*l( (?!r$)[a-z]+){{0,2}}$|^learn$"
 )
+# What agents log of their updates, also behind the name of a run: `PPO_rewards_approx_kl`.
+_OF_UPDATES = r"approx kl|clip (fraction|range)|explained variance|n updates"
 # What an optimisation makes small, and may be named by what it costs; but not what the computation costs.
 A_COST = (
     r"^(?!.*\b(time|clock|reader|data|memory|compute|communication|tokens?|usd|dollars?|api)\b)"
@@ -294,8 +296,9 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.VALIDATION_SCORE, EVALUATED + ".*" + A_SCORE + "|" + A_SCORE + ".*" + EVALUATED
         + rf"|^va? acc(uracy)?$|{AN_ELO}",
         "val_accuracy, eval/bleu, test_acc, validation/wer, VAcc, Self-play/ELO"),
-    Alias(Role.OTHER, rf"^(?=.*{REWARDED}).*({SPREADS}|\b(version|length|len)$)",
-        "reward_std, rollout/return_std, reward_version, Total_reward/Episode_length"),
+    Alias(Role.OTHER,
+        rf"^(?=.*{REWARDED}).*({SPREADS}|\b(version|(length|len)( mean)?|{_OF_UPDATES})$)",
+        "reward_std, rollout/return_std, reward_version, Total_reward/Episode_length, PPO_rewards_approx_kl"),
     Alias(Role.OBJECTIVE,
         rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+|counts?|market|portfolio|stock"
         rf"|daily|weekly|monthly|annual(?:i[sz]ed)?)\b).*{REWARDED}",
