@@ -28,7 +28,7 @@ from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError, contained
 from chronicle.model import COLUMNS, Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.pages.gallery import listed
-from chronicle.readers import Reading, local, read_all
+from chronicle.readers import Reading, collection_paused, local, read_all
 from chronicle.readers.read_on import kept_in
 from chronicle.story import picture_edge, tell
 from chronicle.timeline import on_axis, stitch
@@ -207,6 +207,7 @@ class Run:
         """The run, read and stitched. Raises ChronicleError if nothing of it can be read."""
         return self._stitched()[0]
 
+    @collection_paused()
     def diagnose(self) -> tuple[Timeline, Diagnosis, list[str]]:
         """The run, read, stitched and classified, and the problems of single logs. Raises ChronicleError:
         nothing of the run can be read, or its configuration is wrong."""

@@ -85,9 +85,9 @@ def read(path: str | Path, *, aliases: Aliases = ()) -> list[Attempt]:
 
 
 @contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Pauses the collection of garbage: reading makes millions of objects and hardly a cycle, and a fifth of
-    its time went into looking for them."""
+def collection_paused() -> Iterator[None]:
+    """Pauses the collection of garbage: reading and judging a run make millions of objects and hardly a
+    cycle, and up to a fifth of their time went into looking for them."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -97,7 +97,7 @@ def _collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-@_collection_paused()
+@collection_paused()
 def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Reading:
     """Reads like `read`, but a bad file among others stops nothing: its error is in ``problems``. ``path``
     may also be an address (see `local`). Of a store of several runs, only the one called ``only`` is read, if
@@ -189,6 +189,7 @@ def nobody_reads(names: Sequence[str], are_all: bool = True) -> str:
     return f"No reader knows {named}. Remedy: `chronicle doctor` on {which} says what it lacks"
 
 
+@collection_paused()
 def runs_below(path: str | Path) -> list[RunSource]:
     """The runs at ``path``: one for a file, one for a folder of attempts, many for a folder of runs. Where
     all logs of a folder belong to one run, the folder itself stands for them."""
