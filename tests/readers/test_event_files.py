@@ -607,11 +607,31 @@ def test_tags_of_a_large_file_share_their_steps(tmp_path: Path, monkeypatch: pyt
     assert series["c"].steps.tolist() == list(range(0, 500, 2))
 
 
+def test_tags_that_are_logged_together_share_steps_and_times(tmp_path: Path) -> None:
+    """Those that follow each other and are equal bit for bit: ten tags of a step need them once."""
+    points = [(1.7e9 + i, i, tag, sign * i) for i in range(4) for tag, sign in (("a", 1), ("b", -1))]
+    points += [(1.8e9 + i, i, "c", 2 * i) for i in range(4)] + [(1.8e9 + i, i, "d", 3 * i) for i in range(3)]
+    points += [(0.0, 5, "e", 0), (-0.0, 5, "f", 0)]
+    records = [event(time, step, summary([(tag, simple(value))])) for time, step, tag, value in points]
+    a, b, c, d, e, f = events.read(write(tmp_path / "x.tfevents", records))[0].series.values()
+    assert a.steps is b.steps is c.steps and a.times is b.times
+    assert [s.steps.tolist() for s in (a, d, e, f)] == [[0, 1, 2, 3], [0, 1, 2], [5], [5]]
+    assert [s.values.tolist() for s in (a, b, c)] == [[0, 1, 2, 3], [0, -1, -2, -3], [0, 2, 4, 6]]
+    assert [s.values.tolist() for s in (d, e, f)] == [[0, 3, 6], [0], [0]]
+    assert [(s.times - 1.7e9).tolist() for s in (a, c, d)] == [
+        [0, 1, 2, 3],
+        [1e8 + i for i in range(4)],
+        [1e8, 1e8 + 1, 1e8 + 2],
+    ]
+    assert [str(s.times.tolist()) for s in (e, f)] == ["[0.0]", "[-0.0]"]
+
+
 @pytest.mark.parametrize("workers", [1, 2, 5])
 def test_many_files_are_read_as_each_alone(
     workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", 2000)
+    monkeypatch.setattr("chronicle.readers.events.FILES_BYTES", 1500)
     monkeypatch.setattr("chronicle.readers.events.n_workers", lambda: workers)
     files = []
     for i in range(20):
@@ -637,6 +657,7 @@ def test_many_files_are_read_as_each_alone(
 def test_batches_share_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One is decoded while the next is read, also where files between them cannot be read or are large."""
     monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", 2000)
+    monkeypatch.setattr("chronicle.readers.events.FILES_BYTES", 1500)
     files = [write(tmp_path / f"{i}.tfevents", healthy(40 if i % 9 == 5 else i % 4 * 5)) for i in range(30)]
     paths = [path for file in files for path in (file, tmp_path / "missing")]
     buffers, real = list[events.tfrecord.U8](), events.frames

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Floats, Role, Series, Steps
@@ -39,7 +40,8 @@ _ENDED = {1: "finished", 2: "crashed"}  # of Status; 3 is running
 _EXACT = 2.0**53  # the format only has floats; whole ones up to this become integers
 _CONFIG_TAG = re.compile(r"(?i)config|configuration|cfg|hparams|hyper_?param(eter)?s")  # of all settings
 _SUFFIX = "/text_summary"  # PyTorch's writer adds it to tags of texts
-BATCH_BYTES = 1 << 21
+BATCH_BYTES = 1 << 21  # of a part of a large file
+FILES_BYTES = 1 << 19  # of files that are decoded together: more take more memory, and hardly less time
 Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
 
 
@@ -233,7 +235,7 @@ def _batches(logs: Iterable[Log]) -> Iterator[Batch]:
         low = pieces[-1].high if pieces else 0
         pieces.append(Piece(log, low, low + len(content)))
         contents.append(content)
-        if low + len(content) >= BATCH_BYTES:
+        if low + len(content) >= FILES_BYTES:
             yield from _side_by_side(pieces, contents)
     yield from _side_by_side(pieces, contents)
 
@@ -292,12 +294,27 @@ def _columns(points: Points, piece: tfrecord.Ints, tags: list[str]) -> list[tupl
     key, step, value, wall_time = key[order], points.step[order], points.value[order], points.wall_time[order]
     low = np.flatnonzero(np.diff(key, prepend=-1))
     high = np.append(low[1:], len(key))
+    steps, times = _shared(step, low), _shared(wall_time, low)
     columns = []
     for group in np.argsort(order[low]).tolist():
         number, tag = divmod(int(key[low[group]]), len(tags))
-        part = slice(low[group], high[group])
-        columns.append((number, tags[tag], (step[part], value[part], wall_time[part])))
+        columns.append((number, tags[tag], (steps[group], value[low[group] : high[group]], times[group])))
     return columns
+
+
+def _shared(values: NDArray[Any], low: tfrecord.Ints) -> list[NDArray[Any]]:
+    """The values from each ``low`` up to the next. A stretch that is equal bit for bit to the one before it
+    is the same array, as the steps of tags are that are logged together."""
+    if not len(values):
+        return []
+    bits, size = values.view(np.int64), np.diff(low, append=len(values))
+    before = np.maximum(np.arange(len(bits)) - np.repeat(size, size), 0)
+    equal = np.logical_and.reduceat(bits == bits[before], low)
+    shares = np.append(False, equal[1:] & (size[1:] == size[:-1]))
+    arrays = list[NDArray[Any]]()
+    for is_shared, part in zip(shares.tolist(), np.split(values, low[1:]), strict=True):
+        arrays.append(arrays[-1] if is_shared else part.copy())  # of which the rest need not stay
+    return arrays
 
 
 def _completed(decoded: _Decoded) -> Iterator[Log]:
