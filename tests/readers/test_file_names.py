@@ -428,3 +428,46 @@ def test_the_numbers_of_a_log_of_a_training_are_its_loss(
 def test_other_numbers_of_a_log_are_told_to_lack_a_name(name: str, text: str, tmp_path: Path) -> None:
     with pytest.raises(UnknownFormat, match="holds numbers without names"):
         read(written(tmp_path, name, text))
+
+
+CONSOLE = "epoch: {n} iter: {n}00 loss: {loss:.4f} accuracy: 0.5{n}\n"
+TABLE = "{n},{loss:.4f},0.5{n}\n"
+OBJECT = '{{"epoch": {n}, "loss": {loss:.4f}, "accuracy": 0.5{n}}}\n'
+
+
+def course(form: str, first: float) -> str:
+    header = "epoch,loss,accuracy\n" if form == TABLE else ""
+    return header + "".join(form.format(n=n, loss=first - n / 16) for n in range(1, 10))
+
+
+@pytest.mark.parametrize(("form", "suffix"), [(CONSOLE, "txt"), (TABLE, "csv"), (OBJECT, "jsonl")])
+@pytest.mark.parametrize("names", ["train_log val_log", "loss_train_big loss_val_big", "train val"])
+def test_logs_of_training_and_evaluation_that_are_named_alike_are_one_training(
+    names: str, form: str, suffix: str, tmp_path: Path
+) -> None:
+    for name, first in zip(names.split(), (2.5, 3.5), strict=True):
+        written(tmp_path, f"{name}.{suffix}", course(form, first))
+    timeline = stitch(read(tmp_path))
+    roles = {
+        "loss": "loss",
+        "accuracy": "score",
+        "val/loss": "validation-loss",
+        "val/accuracy": "validation-score",
+    }
+    assert {name: timeline.series[name].role.value for name in roles} == roles
+    assert [len(timeline.series[name]) for name in roles] == [9, 9, 9, 9]
+    assert len(timeline.attempts) == 1
+
+
+@pytest.mark.parametrize(("form", "suffix"), [(CONSOLE, "txt"), (TABLE, "csv"), (OBJECT, "jsonl")])
+def test_what_a_file_of_a_held_out_loss_calls_a_loss_is_held_out(
+    form: str, suffix: str, tmp_path: Path
+) -> None:
+    held_out = only(written(tmp_path, f"val_loss_deeper.{suffix}", course(form, 3.5)))
+    assert {"val/loss", "val/accuracy"} <= set(held_out)
+    of_training = only(written(tmp_path, f"train_val_loss.{suffix}", course(form, 3.5)))
+    assert {"loss", "accuracy"} <= set(of_training)
+    alone = only(written(tmp_path, f"test_run.{suffix}", course(form, 3.5)))
+    assert {"loss", "accuracy"} <= set(alone)
+    of_both = course(TABLE, 3.5).replace("accuracy", "val_loss")
+    assert {"loss", "val_loss"} <= set(only(written(tmp_path, "loss_and_val_loss.csv", of_both)))

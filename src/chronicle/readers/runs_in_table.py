@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ _MOST_NAMED = 3  # columns that tell results apart
 _VALUE = frozenset(("value", "values", "data", "y", "0"))  # "0" is what pandas calls a column without a name
 
 Columns = Mapping[str, Column]
+Cells = TypeVar("Cells")  # of a column, as the reader of a log keeps them
 
 
 @any_numbers
@@ -362,9 +363,7 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
     columns whose names say nothing are a run each, since parts of one training have names."""
     if role_of(path.stem) in MEASURES:  # alone, `train` and `val` are those of a loss
         columns = {f"{path.stem}/{n}" if plain(n) in _PHASES else n: c for n, c in columns.items()}
-    if plain(path.stem) in OF_EVALUATION and _lies_beside_training(path):
-        own = {n for n in columns if is_counter(n) or names_an_evaluation(n) or role_of(n) in OF_BOTH}
-        columns = {n if n in own else f"{path.stem}/{n}": column for n, column in columns.items()}
+    columns = held_out_by_file(path, columns)
     metrics = [name for name in columns if not is_counter(name)]
     if not (loss := loss_of(path)) or any(map(names_a_loss, metrics)):
         return {"": columns}
@@ -377,10 +376,34 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
     return {"": {named.get(name, name): column for name, column in columns.items()}}
 
 
-def _lies_beside_training(path: Path) -> bool:
-    """Whether a file of the same kind, named after a training, lies beside it: val.jsonl and train.jsonl."""
-    others = (file for file in path.parent.iterdir() if file.suffix == path.suffix)
-    return any(plain(file.stem) in OF_TRAINING for file in others)
+def held_out_by_file(path: Path, columns: Mapping[str, Cells]) -> dict[str, Cells]:
+    """Columns by name, with the word of the evaluation that the name of their file tells in front of what was
+    measured in it."""
+    words = plain(path.stem).split()
+    word = next((word for word in words if word in OF_EVALUATION), "")
+    if not word or not (_are_held_out(words, columns) or _lies_beside_training(path, words)):
+        return dict(columns)
+    own = {n for n in columns if is_counter(n) or names_an_evaluation(n) or role_of(n) in OF_BOTH}
+    return {n if n in own else f"{word}/{n}": column for n, column in columns.items()}
+
+
+def _are_held_out(words: Sequence[str], names: Iterable[str]) -> bool:
+    """Whether a file of such a name (`val_loss.txt`) holds a loss whose own name does not say that it is held
+    out, and nothing of the training."""
+    tell = any(names_an_evaluation(name) or OF_TRAINING & name_words(name) for name in names)
+    is_loss = "loss" in words and OF_TRAINING.isdisjoint(words)
+    return is_loss and not tell and any(map(names_a_loss, names))
+
+
+def _lies_beside_training(path: Path, words: Sequence[str]) -> bool:
+    """Whether a file that is named alike, but after the training, lies beside one of an evaluation:
+    val.jsonl and train.jsonl, test_log.txt and train_log.txt."""
+    others = (plain(file.stem).split() for file in path.parent.iterdir() if file.suffix == path.suffix)
+    rest = [word for word in words if word not in OF_EVALUATION]
+    return any(
+        not OF_TRAINING.isdisjoint(other) and [word for word in other if word not in OF_TRAINING] == rest
+        for other in others
+    )
 
 
 def _is_aside(name: str, column: Column) -> bool:

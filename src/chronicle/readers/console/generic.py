@@ -31,6 +31,7 @@ from chronicle.readers.console.pairs import IMPROVED, PROGRESS, is_judged, is_kn
 from chronicle.readers.console.plan import plan_of, shapes_of
 from chronicle.readers.console.text_tables import settings
 from chronicle.readers.facts import Scalar, config_facts
+from chronicle.readers.runs_in_table import held_out_by_file
 from chronicle.readers.text import Head, json_or_none
 
 NAME = "key-value"
@@ -75,6 +76,7 @@ def read(path: Path) -> list[Attempt]:
     if reader.course.counter == PROGRESS:
         _settle_bars(log)
     _name_improvements(columns)
+    log.rows.columns = columns = held_out_by_file(path, columns)
     log.rows.roles |= _roles_by_program(columns, reader.course.counter)
     return log.attempts()
 
