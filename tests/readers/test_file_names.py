@@ -238,6 +238,17 @@ def test_each_row_without_a_name_may_be_the_course_of_a_loss(mark: str, tmp_path
     assert (cut.series["train_loss"].values.tolist(), cut.truncated) == (curves[1][:-1], True)
 
 
+def test_the_only_row_without_a_name_may_be_the_course_of_a_reward(tmp_path: Path) -> None:
+    """Which may be whole. Of several rows each may be one episode, with the reward of each of its steps."""
+    rewards = [float(n % 7 - 21) for n in range(40)]
+    row = ",".join(map(str, rewards)) + "\n"
+    (attempt,) = read(written(tmp_path, "returns.csv", row))
+    assert attempt.series["returns"].values.tolist() == rewards
+    assert attempt.series["returns"].role == "objective"
+    with pytest.raises(UnknownFormat, match="holds numbers without names"):
+        read(written(tmp_path, "rewards.csv", row * 2))
+
+
 @pytest.mark.parametrize(
     ("labels", "runs"), [(("GRU", "LSTM"), ["GRU", "LSTM"]), (("RNN", "RNN"), ["RNN 1", "RNN 2"])]
 )

@@ -358,6 +358,11 @@ def loss_of(path: Path) -> str:
     return path.stem if names_a_loss(path.stem) else ""
 
 
+def course_of(path: Path) -> str:
+    """As `loss_of`, also of a reward."""
+    return loss_of(path) or (path.stem if role_of(path.stem) is Role.OBJECTIVE else "")
+
+
 def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Column]]:
     """Columns by run, if the name of the file alone says that they are losses; else one run "". Several
     columns whose names say nothing are a run each, since parts of one training have names."""
