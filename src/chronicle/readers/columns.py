@@ -32,7 +32,8 @@ NAN = {"nan(ind)", "-nan(ind)", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "nan
 # A number as NumPy, PyTorch, TensorFlow and JAX print their own.
 WRAPPED = re.compile(
     r"\b(?:(?:np|numpy)\.float\d+|(?:tf\.)?tensor|(?:Device)?Array)"
-    r"\(([-+]?(?:(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?|nan|inf))\.?(?:, (?:[^()]|\(\)){0,120})?\)",
+    r"\(\[{0,3}([-+]?(?:(?:\d[\d,]*\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?|nan|inf))\.?\]{0,3}"
+    r"(?:, (?:[^()]|\(\)){0,120})?\)",
     re.IGNORECASE,
 )
 

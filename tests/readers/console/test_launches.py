@@ -472,5 +472,5 @@ def test_batches_that_begin_again_after_a_long_pause_are_of_another_training(
     clocks = [f"2025-01-02 {9 + at // 60:02d}:{at % 60:02d}:00 - " for at in minutes]
     rows = [f"update {n % 41}/40 loss: {2 - n / 100:.3f}\n" for n in range(82)]
     text = "".join(clock + row for clock, row in zip(clocks, rows, strict=True))
-    wanted = {5: {"train.log": (82, 0, 80)}, 80: {f"train.log#{n}": (41, 0, 40) for n in (1, 2)}}
+    wanted = {5: {"train.log": (82, 0, 81)}, 80: {f"train.log#{n}": (41, 0, 40) for n in (1, 2)}}
     assert steps(read(log(tmp_path, text)), "loss") == wanted[waited_min]

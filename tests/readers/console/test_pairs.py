@@ -557,8 +557,13 @@ def test_a_statement_in_what_a_model_wrote_is_no_return_of_an_episode(line, read
             {"T err": 5.5, "V err": 5.2, "T map": 20.5, "V map": 22.1},
         ),
         ("Images (train/val): 500/100", {"Images (train/val)": 500.0}),
-        ("Batch (12/100) loss: 0.5", {"Batch (12/100) loss": 0.5}),
+        ("Batch (12/100) loss: 0.5", {"Batch": 12.0, "loss": 0.5}),
     ],
 )
 def test_names_in_slashes_have_a_number_each(line, read):
     assert {pair.name: pair.value for pair in pairs(line) if pair.name != "progress"} == read
+
+
+def test_a_tensor_of_one_number_is_that_number():
+    assert [pair.value for pair in pairs("step 3 loss: tensor([2.5], device='cuda:0')")] == [3.0, 2.5]
+    assert [pair.value for pair in pairs("step 3 loss: array([[2.5]])")] == [3.0, 2.5]

@@ -34,6 +34,12 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS, "accuracy": steps(*STEPS, first=0.5, by=0)},
         "step",
     ),
+    "blocks under headings and rules, below settings with a learning rate": (
+        "{'lr': 0.001, 'width': 256}\n"
+        + repeated("EPOCH {i} of 10\n----------\n  Train loss: {loss}\n  Train acc: 0.5\n"),
+        {"Train loss": LOSS, "Train acc": steps(*STEPS, first=0.5, by=0)},
+        "epoch",
+    ),
     "a dictionary of phases that is printed over several lines": (
         repeated(
             "{{'epoch': {i},\n 'train': {{'action_f1': 0.5,\n           'total_loss': {loss}}},\n"

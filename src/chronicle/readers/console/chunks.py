@@ -440,3 +440,20 @@ def shortened(text: str) -> str:
     """As much of a line as is read: its beginning, and more where pair follows pair (verl) or cell cell."""
     is_dense = len(text) > _LONGEST and len(_A_PAIR.findall(text, 0, _LONGEST)) >= _DENSE
     return text[: _LONGEST_DENSE if is_dense else _LONGEST]
+
+
+NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
+# A number that has its cell to itself and a unit for a name: "| 12 ms | 5000 tok/s".
+_RATE = r"(\d{1,12}(?:\.\d{1,12})?)\s?([A-Za-z]{1,20}/s(?:ec(?:ond)?)?)\b"
+# Several rates in a row: "Speed: 71.2 samples/sec 1971 tokens/sec 1.27 updates/sec".
+_RATES = re.compile(rf"(?<=[:=|,\s]){_RATE}(?:[\s,]{{1,3}}{_RATE}){{1,4}}(?!\s?[-+.\d])")
+_UNIT_ALONE = re.compile(
+    rf"(?<=[|,;])(\s{{0,8}})({NUMBER})\s?(ms|(?:tok|tokens|samples|img|images)/s(?:ec)?)(?=\s{{0,8}}(?:[|,;]|$))"
+)
+
+
+def units_as_names(text: str) -> str:
+    """The line, in which a number that has only a unit is named by it: `| 12.5 ms |` as `| ms: 12.5 |`."""
+    if "/s" in text:
+        text = _RATES.sub(lambda rates: re.sub(_RATE, r"\2: \1,", rates[0]), text)
+    return _UNIT_ALONE.sub(r"\1\3: \2", text) if "ms" in text or "/s" in text else text

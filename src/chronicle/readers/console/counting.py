@@ -19,9 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.model import Floats, Steps
+from chronicle.readers.console import pairs
 from chronicle.readers.console.line_records import OF_TRAINING, Record
 from chronicle.readers.console.line_shapes import Form, Reading
-from chronicle.readers.console.pairs import PROGRESS, Pair, axis_of, counts, is_judged, is_known, key_of
+from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, key_of
 from chronicle.readers.step_axis import step_rank
 
 _NO_RANK = 1 << 30
@@ -222,9 +223,13 @@ class Course:
 
     def is_unnamed_evaluation(self, record: Record, *, announced: bool) -> bool:
         """Whether a record counts up to another end than the training: an evaluation. It does not name the
-        epoch, as the training does next to its count, or it is the shorter loop of an epoch that a heading
-        names. If it was ``announced``, it is the next loop of the epoch, however long."""
+        epoch, as the training does next to its count, or measures nothing else; or it is the shorter loop of
+        an epoch that a heading names. If it was ``announced``, it is the next loop, however long."""
         now = self._now
+        own = (pair for _, pair in record.counters if pair.name == now.count.name)
+        is_inside = record.epoch.value == now.epoch if record.epoch else now.counted_in_epoch
+        if is_inside and any(map(self._is_other, own)) and record.measures_evaluations:
+            return True
         before = now.count if now.count.of else now.aside
         pair = record.counters[0][1] if record.counters else before
         is_loop = pair.of > 0 < before.of and pair.name == before.name and record.epoch is None
@@ -273,13 +278,15 @@ class Course:
         """What follows is of the ``epoch`` that a record names, or of the next one if the record gives the
         mean of an epoch whose batches came before."""
         now = self._now
-        if not now.epoch_named and any(self._stands_at(pair) for _, pair in record.counters):
+        counts = {(key_of(pair), pair.value) for _, pair in record.counters}
+        if not now.epoch_named and (key_of(now.count), now.count.value) in counts:
             now.epochs = Epochs()  # the same count was logged, as by a bar, before its epoch was named
         is_mean = not record.counters and any(map(is_judged, record.shape))
         if is_mean and not (now.epoch_named or epoch.value) and now.last is not None:
             now.after_epoch = 1.0
+        now.counted_in_epoch &= epoch.value == now.epoch
         now.epoch, now.n_epochs = epoch.value + now.after_epoch * is_mean, epoch.of
-        now.epoch_named, now.counts_passes, now.counted_in_epoch = True, False, False
+        now.epoch_named, now.counts_passes = True, False
         now.aside = _NO_COUNT
         self._announced_epoch = epoch.value
         self._ends.add(epoch.of)
@@ -339,10 +346,6 @@ class Course:
         before = self._now.count
         return key_of(pair) != key_of(before) or pair.of != before.of or pair.value < before.value
 
-    def _stands_at(self, pair: Pair) -> bool:
-        """Whether a pair repeats the last count, perhaps in other words: `Step 0`, then `step 0/100`."""
-        return pair.value == self._now.count.value and key_of(pair) == key_of(self._now.count)
-
     def _in_full(self, pair: Pair, *, is_next: bool) -> Pair:
         """A count in thousands (``12K``) as the one that is meant if the distance of full counts goes on."""
         before = self._now.count
@@ -360,7 +363,7 @@ class Course:
             self._announced_epoch = 1.0  # since the last epoch had the number of epochs, they count from 1
             self.launch()
             now = self._now
-        self._rank, self.counter, self.axis = rank, pair.name, axis_of(rank)
+        self._rank, self.counter, self.axis = rank, pair.name, pairs.axis_of(rank)
         now.beside_epoch, now.counted_in_epoch = has_epoch, now.epoch_named
         if self._plan.twofold and key_of(pair) in self._plan.twofold:  # `Batch 3/100`: epoch 3, batch 100
             now.epoch, pair = pair.value, Pair(pair.name, pair.of)
@@ -369,7 +372,8 @@ class Course:
         else:
             is_other = (pair.name, pair.of) != (before.name, before.of)
             begins_another = is_other and not (pair.value or has_epoch)  # which is no next pass of this one
-            length = 0 if begins_another else pair.of
+            from_zero = pair.value == 0 and before.value == before.of and pair.name != PROGRESS  # 9/9, 0/9
+            length = 0 if begins_another else pair.of + from_zero
             now.last = now.epochs.step(self._epoch_of(pair, has_epoch), int(pair.value), length)
         now.count = pair
 
@@ -384,14 +388,9 @@ class Course:
         return now.epoch
 
 
-def is_round(name: str) -> bool:
-    """Whether rounds of federated learning are counted, which contain epochs."""
-    return name.lower().endswith("round")
-
-
 def _is_global(name: str) -> bool:
     """Whether no epoch begins the count again: if it falls, another training has begun."""
-    return is_round(name) or name.lower().startswith("global")
+    return pairs.is_round(name) or name.lower().startswith("global")
 
 
 _ROUNDED, _FEWEST_DECIMALS = 1e-4, 3  # by which a number is recognised that was rounded
@@ -435,12 +434,12 @@ class Repeats:
         comparable = comparable and not {*last.values}.isdisjoint(record.values)  # settles most records
         if comparable and not record.is_block and record.evaluation == last.evaluation:
             named = zip(record.shape, record.values, strict=True)
-            said = {pair for pair in named if not (is_summary and counts(Pair(*pair)))}
+            said = {pair for pair in named if not (is_summary and pairs.counts(Pair(*pair)))}
             if said and said.issubset(zip(last.names, last.values, strict=True)):
                 return True
         if len(record.shape) == n_counters:  # a heading: the summary below it is of what came before it
             self._last = _Said(last.names, last.values, last.start, last.n_counters, record.evaluation)
-        elif n_counters or any(map(is_known, record.shape)):
+        elif n_counters or any(map(pairs.is_known, record.shape)):
             self._last = _Said(record.shape, record.values, start, n_counters, record.evaluation)
         return False
 

@@ -16,11 +16,11 @@ from chronicle.metrics.names import LOSSES, role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import comma_number, number, numbers
 from chronicle.readers.console import generic
-from chronicle.readers.console.chunks import NAN, Prefix
+from chronicle.readers.console.chunks import NAN, NUMBER, Prefix, units_as_names
 from chronicle.readers.console.counting import Epochs
 from chronicle.readers.console.line_records import Gatherer, is_resumed
 from chronicle.readers.console.log import SETTING, Line, Log
-from chronicle.readers.console.pairs import NUMBER, PROGRESS, axis_of, is_judged, pairs, units_as_names
+from chronicle.readers.console.pairs import PROGRESS, axis_of, is_judged, pairs
 from chronicle.readers.console.plan import plan_of
 from chronicle.readers.step_axis import counts_steps
 from chronicle.readers.text import Head

@@ -214,6 +214,12 @@ class Record:
         named = zip(self.shape, self.values, strict=True)
         return [Pair(name, value, self.ends.get(i, 0)) for i, (name, value) in enumerate(named)]
 
+    @property
+    def measures_evaluations(self) -> bool:
+        """Whether all that it judges by are evaluations, as their names say: `Step 3/4 val_loss: 1`."""
+        judged = [name for name in self.shape if is_judged(name)]
+        return bool(judged) and all(map(names_an_evaluation, judged))
+
     def goes_on_from(self, words: str) -> bool:
         """Whether it counts what follows a number in words: epoch 3 or 4 behind `loading epoch_3.pt`."""
         numbers = {float(digits) for digits in _OF_CHECKPOINT.findall(words)} - {0.0}
@@ -378,7 +384,7 @@ class Gatherer:
                 self._headings[words] = None
             elif self._has_metric and words in self._headings:
                 reading = reading._replace(form=form_of((), Words(event=REPEATED)))
-        self._has_metric = self._has_metric or any(map(is_judged, reading.form.names))
+        self._has_metric = self._has_metric or any(map(is_result, reading.form.names))
         return reading
 
     def _parse(self, text: str) -> Reading | None:
@@ -420,7 +426,7 @@ class Gatherer:
             named = _named(text) if row is None else row
             if named:
                 yield from self._end_block()
-                self._has_metric |= any(is_judged(pair.name) for pair in named)
+                self._has_metric |= any(is_result(pair.name) for pair in named)
                 yield Record(_reading(named, text if row is None else ""), (source,))
 
     def _add_to_block(self, pair: Pair, source: Source, *, boxed: bool = False) -> Iterator[Record]:

@@ -18,7 +18,7 @@ from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_s
 from chronicle.metrics.names import LOSSES, MEASURES, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import WRAPPED, number
-from chronicle.readers.console.chunks import shortened
+from chronicle.readers.console.chunks import shortened, units_as_names
 from chronicle.readers.step_axis import ITS_NUMBER, is_counter, step_rank
 
 _N_STEP_RANKS = 2 * len(STEP_NAMES)  # the ranks of `step_rank`; names that count within an epoch come after
@@ -80,6 +80,11 @@ def names_epoch(name: str) -> bool:
     return last_word(name) in EPOCH_WORDS and not _NO_COUNT & _words(name) and not is_judged(name)
 
 
+def is_round(name: str) -> bool:
+    """Whether rounds of federated learning are counted, which contain epochs."""
+    return name.lower().endswith("round")
+
+
 def counts(pair: Pair) -> bool:
     """Whether a pair counts steps or epochs."""
     is_whole = pair.value == pair.value // 1 and 0 <= pair.value < 2.0**63
@@ -109,7 +114,6 @@ def is_known(name: str) -> bool:
     return is_named or role_of(name) is not Role.OTHER
 
 
-NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
 _FLOAT = r"(?:[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf)"
 
 _THOUSANDS = {"": 1, "k": 1000, "K": 1000, "M": 10**6, "B": 10**9}
@@ -178,7 +182,11 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
      "val/mAP = "),
     ("maxDets=", r"\bAverage (?:Precision|Recall)\b.*", ""),
     ("[E ", r"\[E (?=\d{1,9} \| it \d)", "[epoch "),  # Glue Factory
-    (" (", r"(?i)\b(improvement|improved|patience|counter) \((?=\d{1,6}/)", r"\1: ("),  # of early stopping
+    # "Epoch (3/10) Iter (20)", "Patience (3/5)" of early stopping: counts in brackets
+    ("(", r"(?i)\b(improvement|improved|patience|counter|ep(?:och)?|episode) ?\((?=\d{1,12}(?:/\d{1,12})?\))",
+     r"\1: ("),
+    ("(", r"(?i)\b((?:global[ _])?step|iter(?:ation)?|batch|it|update) ?\((?=\d{1,12}(?:/\d{1,12})?\))",
+     r"\1: ("),
     ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),  # cuda-convnet
     ("ounter ", r"(?<=\d)\.(?=[A-Z]\w{4,12} \d)", ". "),  # "loss 0.25.Counter 1/10"
     ("logprob: ", r"^logprob: ", "test logprob: "),
@@ -290,13 +298,6 @@ _GLUED = re.compile(r"(?<=[:=])(\s?[-+]?\d[\d.]{0,20})(?=[A-Za-z_]{2,40}(?:=|: )
 _NUMBERED = re.compile(
     r"(?<![\w.])(?!top \d+ )([A-Za-z]\w{0,30}) (\d{1,3})(?=(?: \w{1,30}){0,2} ?[:=] ?[-+]?[.\dni])"
 )
-# A number that has its cell to itself and a unit for a name: "| 12 ms | 5000 tok/s".
-_RATE = r"(\d{1,12}(?:\.\d{1,12})?)\s?([A-Za-z]{1,20}/s(?:ec(?:ond)?)?)\b"
-# Several rates in a row: "Speed: 71.2 samples/sec 1971 tokens/sec 1.27 updates/sec".
-_RATES = re.compile(rf"(?<=[:=|,\s]){_RATE}(?:[\s,]{{1,3}}{_RATE}){{1,4}}(?!\s?[-+.\d])")
-_UNIT_ALONE = re.compile(
-    rf"(?<=[|,;])(\s{{0,8}})({NUMBER})\s?(ms|(?:tok|tokens|samples|img|images)/s(?:ec)?)(?=\s{{0,8}}(?:[|,;]|$))"
-)
 # Names that slashes part, and as many numbers: `Loss (train/val): 0.5/0.6`, `mean/median reward 2.5/2.0`.
 _VALUES = rf"({_FLOAT}%?(?: ?/ ?{_FLOAT}%?){{1,3}})(?![\w./%])"
 _IN_SLASHES = re.compile(
@@ -305,13 +306,6 @@ _IN_SLASHES = re.compile(
 )
 # A decimal comma: 0,523 and 12,5 and 3,1416, but not 1,000.
 _DECIMAL_COMMA = re.compile(r"[:=]\s{0,8}[-+]?(?:0,\d+|\d{1,15},(?:\d\d?|\d{4,}))(?![\d.]|,\d)")
-
-
-def units_as_names(text: str) -> str:
-    """The line, in which a number that has only a unit is named by it: `| 12.5 ms |` as `| ms: 12.5 |`."""
-    if "/s" in text:
-        text = _RATES.sub(lambda rates: re.sub(_RATE, r"\2: \1,", rates[0]), text)
-    return _UNIT_ALONE.sub(r"\1\3: \2", text) if "ms" in text or "/s" in text else text
 
 
 def _each_named(match: re.Match[str]) -> str:
