@@ -302,6 +302,18 @@ def test_a_row_in_which_every_metric_is_nan_was_never_written() -> None:
     assert "nan-inf" in classify({"loss": loss, "grad_norm": np.ones(2000)}).patterns
 
 
+def test_what_an_update_yields_is_nan_where_none_came_before_a_row() -> None:
+    """Every other row of an agent, up to the last one; and every row from the middle on."""
+    reward = np.linspace(0, 9, 400) + 0.5 * np.random.default_rng(2).standard_normal(400)
+    loss, entropy = np.full(400, 0.5), np.linspace(1.4, 0.9, 400)
+    between, lost = np.arange(400) % 2 == 1, np.arange(400) >= 200
+    for nan, found in ((between, False), (lost, True)):
+        series = {"policy_loss": loss, "value_loss": loss, "entropy": entropy}
+        logged = {name: np.where(nan, math.nan, values) for name, values in series.items()}
+        assert ("nan-inf" in classify({"mean_reward": reward, **logged}).patterns) is found
+        assert "nan-inf" in classify({"mean_reward": reward, **logged, "value_loss": loss}).patterns
+
+
 @pytest.mark.parametrize("rows", [1, 5, 400])
 def test_rows_of_nan_up_to_the_end_are_a_training_that_went_nan(rows: int) -> None:
     loss, held_out = Curve(1).loss.copy(), Curve(2).loss.copy()

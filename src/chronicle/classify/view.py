@@ -205,19 +205,19 @@ def _settled_of(attempt: Attempt) -> Mapping[str, Series]:
 
 def written(series: Mapping[str, Series]) -> dict[str, Series]:
     """Leaves out rows at which two series or more are all NaN, except a last stretch longer than any before:
-    NaN losses stay NaN. A NaN in one series alone is data."""
-    steps = [s.steps for s in series.values()]
-    if len(steps) < 2 or all(np.isfinite(s.values).all() for s in series.values()):
+    NaN losses stay NaN. A NaN in one series alone is data. Rewards do not count where two others are logged:
+    an agent earns them between the updates that the others are of."""
+    others = {name: s for name, s in series.items() if s.role is not Role.OBJECTIVE}
+    rows = [s for s in (others if len(others) > 1 else series).values() if len(series) > 1]
+    if all(np.isfinite(s.values).all() for s in rows):
         return dict(series)
-    finite = np.concatenate([s.steps[~np.isnan(s.values)] for s in series.values()])
-    where, count = np.unique(np.concatenate([np.unique(s) for s in steps]), return_counts=True)
+    finite = np.concatenate([s.steps[~np.isnan(s.values)] for s in rows])
+    where, count = np.unique(np.concatenate([np.unique(s.steps) for s in rows]), return_counts=True)
     empty = (count >= 2) & ~np.isin(where, finite)
     runs = np.diff(np.flatnonzero(~np.r_[False, empty, False])) - 1  # lengths of the empty stretches
     if runs[-1] > max(runs[:-1], default=0):
         empty[len(empty) - runs[-1] :] = False
-    if not empty.any():
-        return dict(series)
-    kept = {name: ~np.isin(s.steps, where[empty]) for name, s in series.items()}
+    kept = {name: ~(np.isnan(s.values) & np.isin(s.steps, where[empty])) for name, s in series.items()}
     return {name: s.pick(kept[name]) for name, s in series.items() if kept[name].any()}
 
 
