@@ -447,6 +447,23 @@ def test_a_loss_round_nothing_tells_nothing_unless_it_falls(fall: float, verdict
     assert classify({"loss": loss}).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("last_loss", "held_out_acc", "verdict"),
+    [(10.49, 0.282, "unexpected"), (9.49, 0.282, "good"), (10.49, 0.382, "good")],
+)
+def test_a_score_of_the_training_is_no_gain_where_no_loss_falls_and_none_is_held_out(
+    last_loss: float, held_out_acc: float, verdict: str
+) -> None:
+    """A classifier that gives all one answer from its second epoch on, which is right for some more."""
+    log = {
+        "loss": [10.10, last_loss, last_loss, last_loss],
+        "val_loss": [11.57, 11.57, 11.57, 11.57],
+        "acc": [0.339, 0.349, 0.349, 0.349],
+        "val_acc": [0.282, held_out_acc, held_out_acc, held_out_acc],
+    }
+    assert classify({name: np.array(values) for name, values in log.items()}).verdict == verdict
+
+
 def test_what_could_not_be_judged_is_said() -> None:
     missing = {n.pattern: n.missing for n in classify({"loss": Curve(1).loss}).not_assessed}
     assert missing == {

@@ -172,15 +172,20 @@ def fell_far(loss: Series, noise: float) -> bool:
 
 
 def gains(view: View) -> Series | None:
-    """The first score, objective or loss, even one of too few points to be judged, that gets better."""
+    """The first score, objective or loss, even one of too few points to be judged, that gets better. Where no
+    loss falls, scores of the training do not count beside those that are held out."""
     most = max((len(a.objective or ()) for a in view.attempts), default=0)
+    of_attempts = (a.attempt.series.values() for a in view.attempts if a.objective is None)
+    losses = [s for logged in of_attempts for s in logged if s.role in LOSSES]
+    fallen = [s for s in losses if falls(s.values)]
     for attempt in (a for a in view.attempts if most <= LONGER_TIMES * len(a.objective or ())):
         scores = attempt.by_role(Role.OBJECTIVE, *(SCORES if attempt.in_time else ()))
+        held_out = [] if fallen or not losses else [s for s in scores if s.role is Role.VALIDATION_SCORE]
+        scores = held_out or scores
         measured = [s for s in scores if "best" not in name_words(s.metric)]  # the best so far can only rise
         if better := next(filter(improves, measured or scores), None):
             return better
-    losses = (s for a in view.attempts if a.objective is None for s in a.attempt.series.values())
-    return next((s for s in losses if s.role in LOSSES and falls(s.values)), None)
+    return fallen[0] if fallen else None
 
 
 def falls(losses: Floats) -> bool:

@@ -143,7 +143,9 @@ def _guesses(y: Floats, scores: Sequence[Series]) -> bool:
     if all(direction(s) > 0 and KNOWING_SCORE <= median(finite(s).values) <= 1 for s in scores):
         return False
     rise = (measure.rises_by(direction(s) * finite(s).values) for s in scores)
-    return is_guessing(y) and not (falls_below_guessing(y) and any(by >= STEADY_ERRORS for by in rise))
+    ends_below = bool(median(y[-(len(y) // 4) :]) < np.log(np.log(guessing(median(y))[0])))
+    falls_below = ends_below and measure.rises_by(y) <= -STEADY_ERRORS
+    return is_guessing(y) and not (falls_below and any(by >= STEADY_ERRORS for by in rise))
 
 
 def learned_elsewhere(view: View, attempt: AttemptView, loss: Series) -> bool:
@@ -176,12 +178,6 @@ def is_guessing(y: Floats) -> bool:
     """Whether the level of log values is that of guessing, as exactly as noise lets it be known."""
     error = measure.MEDIAN_ERROR * difference_noise(y) / len(y) ** 0.5
     return bool(guessing(median(y))[1] <= OFF_GUESSING + min(2 * error, OFF_GUESSING))
-
-
-def falls_below_guessing(y: Floats) -> bool:
-    """Whether log values fall with time, and end below the level of guessing that is nearest to them."""
-    below_it = median(y[-(len(y) // 4) :]) < np.log(np.log(guessing(median(y))[0]))
-    return bool(below_it) and measure.rises_by(y) <= -STEADY_ERRORS
 
 
 def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
