@@ -520,3 +520,23 @@ def test_a_held_out_score_that_is_lost_while_that_of_the_training_rises_is_overf
     train, held = 1 - 0.6 * np.exp(-n / 12) + noise[0], np.interp(n, [0, 15, 30, 59], [0.5, 0.7, end, end])
     assert ("overfitting" in classify({"train_acc": train, "test_acc": held + noise[1]}).patterns) == overfits
     assert "overfitting" not in classify({"train_acc": held + noise[0], "test_acc": held + noise[1]}).patterns
+
+
+@pytest.mark.parametrize(
+    ("first", "overfits"),
+    [(2.75, True), (4.0, False), (2.51, False)],
+    ids=["all of its gain is lost", "most of its gain is kept", "it had nothing to gain"],
+)
+def test_a_held_out_loss_that_loses_all_it_had_gained_is_not_only_less_sure(
+    first: float, overfits: bool
+) -> None:
+    """It rises from 2.5 to 2.8 over 87 of 100 epochs, while the held-out score gets a little better."""
+    epochs = np.arange(100)
+    noise = 1 + 0.01 * np.random.default_rng(5).standard_normal(100)
+    logged = {
+        "train_loss": 1.6 + 1.2 * np.exp(-epochs / 25),
+        "val_loss": np.interp(epochs, [0, 13, 99], [first, 2.5, 2.8]) * noise,
+        "val_accuracy": np.interp(epochs, [0, 13, 99], [0.28, 0.34, 0.37]) * noise,
+    }
+    found = classify({name: (epochs, values) for name, values in logged.items()}).patterns
+    assert ("overfitting" in found) is overfits

@@ -69,7 +69,8 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         if validation.metric == loss.metric or len(y) < FEWEST_EPOCHS:
             continue
         low, rise, need = turned_up(view, y)
-        better = any(gained(s, steps[low], steps[-1]) for s in attempt.by_role(Role.VALIDATION_SCORE))
+        fell, scores = y[0] - y[low], attempt.by_role(Role.VALIDATION_SCORE)
+        better = any(gained(s, steps[low], steps[-1]) for s in scores) and not rise >= fell >= limits.moved
         need = max(need, limits.overfit_few) if better else need  # then only answers are less sure
         if rise < need or steps[-1] - steps[low] < limits.overfit_late * (steps[-1] - steps[0]):
             continue
