@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
+import pytest
 from tests.readers.writers import event, frame, simple, summary
 
 from chronicle.model import Attempt, Role
@@ -176,3 +178,40 @@ def test_epochs_of_another_length_are_not_placed(tmp_path: Path) -> None:
     for n, (first, end, total) in enumerate([(1, 6, 10), (4, 7, 12)]):
         (tmp_path / f"train-{n}.log").write_text(epochs_of_bars(first, end, total))
     assert [int(a.series["loss"].steps[0]) for a in read(tmp_path)] == [1, 1]
+
+
+def batches_and_table(folder: Path, name: str, seed: int, *, from_zero: bool = False) -> None:
+    """A console with the batches of five epochs and their validation, and a table of these epochs."""
+    noise = np.random.default_rng(seed).normal(0, 0.05, (5, 4))
+    losses = np.round(2 - 0.3 * np.arange(5)[:, None] + noise, 4)
+    held_out = np.round(losses.mean(axis=1) + 0.1, 4)
+    with (folder / f"{name}.log").open("w") as log:
+        for epoch, own in enumerate(losses, 1):
+            log.writelines(f"Epoch {epoch}/5 Batch {k}/4 loss: {v}\n" for k, v in enumerate(own, 1))
+            log.write(f"Epoch {epoch}/5 val_loss: {held_out[epoch - 1]}\n")
+    numbers = range(5) if from_zero else range(1, 6)
+    rows = zip(numbers, losses.mean(axis=1), held_out, strict=True)
+    table = "".join(f"{n},{mean:.5f},{value},0.001\n" for n, mean, value in rows)
+    (folder / f"{name}.csv").write_text("epoch,train_loss,val_loss,lr\n" + table)
+
+
+@pytest.mark.parametrize("from_zero", [False, True])
+def test_a_table_of_epochs_belongs_to_the_log_of_the_same_training(from_zero: bool, tmp_path: Path) -> None:
+    batches_and_table(tmp_path, "train", 1, from_zero=from_zero)
+    (attempt,) = read(tmp_path)
+    ends = [4, 8, 12, 16, 20]
+    of_batches = {"Epoch": [*range(1, 21)], "loss": [*range(1, 21)], "val_loss": ends}
+    assert steps(attempt) == {**of_batches, "train_loss": ends, "lr": ends}
+    assert [Path(source).name for source in attempt.sources] == ["train.log", "train.csv"]
+
+
+def test_a_table_of_epochs_belongs_to_no_log_of_another_seed(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 2)):
+        batches_and_table(tmp_path, name, seed)
+    assert [[Path(source).name for source in log.sources] for log in read(tmp_path)] == [
+        ["a.log", "a.csv"],
+        ["b.log", "b.csv"],
+    ]
+    (tmp_path / "a.csv").unlink()
+    (tmp_path / "b.log").unlink()
+    assert sorted(log.name for log in read(tmp_path)) == ["a.log", "b.csv"]

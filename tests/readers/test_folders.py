@@ -324,6 +324,7 @@ def test_tables_that_are_named_after_what_they_hold_are_one_attempt(tmp_path: Pa
     [
         ("id\tlabel\n0\taccusation\n1\taidenemy\n2\ttreaties\n", 0),  # as of PyKEEN
         ("smiles,y\nCCO,2.5\nCCN,3.5\nCCC,1.5\n", 0),  # predictions of Chemprop
+        ("good nice fine\n - Gold: pos\n - Pred: pos\n", 0),  # predictions of Flair
         ("\x01\x02\n", 1),
     ],
 )

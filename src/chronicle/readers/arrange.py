@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.arithmetic import any_numbers, median
-from chronicle.metrics.names import name_words, role_of
+from chronicle.metrics.arithmetic import any_numbers, median, rounding
+from chronicle.metrics.names import LOSSES, MEASURES, name_words, role_of
 from chronicle.metrics.values import gathered, grouped, natural
 from chronicle.model import Attempt, Fault, Place, Role, Series, Steps
 from chronicle.readers.columns import LENGTH, REWARD
@@ -30,6 +30,10 @@ _CLOCKS_S = 1.0  # by which a time in a name may be before the one that it belon
 _MOSTLY = 0.9  # share of the points of another counter that are far from the steps around them
 _FACTOR, _LINEAR = 2.0, 0.99  # by which two counters differ at least, and how evenly
 _MOST_NAMED = 3  # series of another counter
+_FEWEST_EPOCHS = 3  # of which a table and a log say the same; fewer may be chance
+_PRINTED = 1e-4  # by which two loggers may differ of a value
+_JUDGED = frozenset((*LOSSES, *MEASURES))
+_EQUAL, _MEAN = "equal", "mean"  # how the values of a table are those of a log
 
 
 @any_numbers
@@ -46,7 +50,7 @@ def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -
     moments = {id(log): started(log) for log in attempts}
     if all(map(math.isfinite, moments.values())):
         attempts = sorted(attempts, key=lambda log: moments[id(log)])
-    return _at_their_epochs(attempts)
+    return _with_tables_of_epochs(_at_their_epochs(attempts))
 
 
 def _at_their_epochs(attempts: Sequence[Attempt]) -> list[Attempt]:
@@ -66,6 +70,79 @@ def _at_their_epochs(attempts: Sequence[Attempt]) -> list[Attempt]:
         begun = dict(sorted({**own, **begun}.items()))
         placed.append(log)
     return placed
+
+
+@any_numbers
+def _with_tables_of_epochs(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Joins a table of epochs to the log of the same training beside it that counts steps: both say the same
+    of each epoch, as where a script prints its batches and keeps a table of its epochs."""
+    ends = {id(log): ended for log in attempts if len(ended := _epochs_ended(log)) >= _FEWEST_EPOCHS}
+    joined = {id(log): log for log in attempts}
+    for table in attempts if ends else ():
+        near = [log for log in attempts if id(log) in ends and _around(log) == _around(table)]
+        placed = [(log, own) for log in near if (own := _at_steps_of_epochs(table, log, ends[id(log)]))]
+        if table.axis == "epoch" and len(placed) == 1:
+            ((log, own),) = placed
+            host = joined[id(log)]
+            with_table = _merged(_Written(host), _Written(replace(table, series=own)))
+            joined[id(log)] = replace(with_table, facts={**table.facts, **host.facts})
+            del joined[id(table)]
+    return [joined[id(log)] for log in attempts if id(log) in joined]
+
+
+def _epochs_ended(log: Attempt) -> dict[int, int]:
+    """The last step of each epoch of a log that counts steps and names whole epochs, else {}."""
+    begun = _epochs_begun(log)
+    last = max((int(series.steps[-1]) for series in log.series.values() if len(series)), default=0)
+    later = [*begun.values()][1:]
+    return dict(zip(begun, [*(step - 1 for step in later), last], strict=True)) if begun else {}
+
+
+def _at_steps_of_epochs(table: Attempt, log: Attempt, ended: Mapping[int, int]) -> dict[str, Series]:
+    """The series of a table of epochs at the last steps of these epochs in a log, without those that the log
+    has itself; {} unless both say the same of at least half of its epochs. The one may count the epochs from
+    0, the other from 1."""
+    numbers, steps = np.array([*ended]), np.array([*ended.values()])
+    length = median(np.diff(steps))
+    judged = {name: s for name, s in table.series.items() if role_of(name) in _JUDGED and len(s)}
+    for first in (0, 1, -1):
+        alike = {name: _is_of_epochs(s, log, numbers - first, steps) for name, s in judged.items()}
+        if not any(map(bool, alike.values())):
+            continue
+        placed = dict[str, Series]()
+        for name in (name for name in table.series if alike.get(name) != _EQUAL):
+            epochs = table.series[name].steps + first
+            beyond = (epochs - numbers[-1]).clip(0) * length - (numbers[0] - epochs).clip(0) * length
+            at = np.interp(epochs, numbers, steps) + beyond
+            new = f"epoch/{name}" if name in log.series else name
+            placed[new] = replace(table.series[name], metric=new, steps=at.astype(np.int64))
+        return placed
+    return {}
+
+
+def _is_of_epochs(own: Series, log: Attempt, numbers: Steps, ends: Steps) -> str:
+    """Whether a log has the same values of epochs: _EQUAL if those of one of its series at the ends of epochs
+    are these, _MEAN if the means over them are; else ""."""
+    known = np.isin(own.steps, numbers) & np.isfinite(own.values)
+    epochs, values = own.steps[known], own.values[known]
+    enough = max(_FEWEST_EPOCHS, len(own) // 2)
+    if len(np.unique(values)) < _FEWEST_EPOCHS:
+        return ""
+    for series in (s for name, s in log.series.items() if role_of(name) in _JUDGED and len(s)):
+        at = np.searchsorted(ends, series.steps)
+        inside = at < len(ends)
+        at, there = at[inside], series.values[inside]
+        counts = np.bincount(at, minlength=len(ends))
+        last, sums = np.full(len(ends), np.nan), np.bincount(at, there, minlength=len(ends))
+        last[at] = there
+        rows = np.searchsorted(numbers, epochs)
+        for kind, of_epochs in ((_EQUAL, last), (_MEAN, sums / np.maximum(counts, 1))):
+            said = counts[rows] > 0
+            slack = rounding(values) + rounding(there).max(initial=0.0) + _PRINTED * np.abs(values)
+            same = np.abs(of_epochs[rows] - values) <= slack
+            if np.count_nonzero(said) >= enough and same[said].all() and np.ptp(values) > 8 * slack.max():
+                return kind
+    return ""
 
 
 def _with_parts_named(attempts: Sequence[Attempt]) -> list[Attempt]:

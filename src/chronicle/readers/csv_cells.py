@@ -328,11 +328,13 @@ def delimiter_of(header: str) -> str:
 
 def names_its_rows(start: Sequence[str]) -> bool:
     """Whether these are rows of a whole table, and each has a word in the same column: ids and labels, or
-    texts. ``start`` are the first lines of a file."""
+    texts; or lines of a text without any number. ``start`` are the first lines of a file."""
     _, lines = beginning([line[:_MOST_CHARACTERS] for line in start[:_FEW]])
     header, *body = cells_of(lines, delimiter_of(lines[0])) if lines else [[]]
+    if len(header) <= 1:
+        return len(body) > 1 and all(number(cell) is None for row in body for cell in row)
     columns = zip(*body, strict=False) if {*map(len, body)} == {len(header)} else ()
-    return len(header) > 1 and any(all(cell and number(cell) is None for cell in cells) for cells in columns)
+    return any(all(cell and number(cell) is None for cell in cells) for cells in columns)
 
 
 def header_names(cells: Sequence[str]) -> list[str]:

@@ -567,3 +567,9 @@ def test_names_in_slashes_have_a_number_each(line, read):
 def test_a_tensor_of_one_number_is_that_number():
     assert [pair.value for pair in pairs("step 3 loss: tensor([2.5], device='cuda:0')")] == [3.0, 2.5]
     assert [pair.value for pair in pairs("step 3 loss: array([[2.5]])")] == [3.0, 2.5]
+
+
+def test_the_steps_that_a_loss_is_the_mean_of_belong_to_no_name():
+    """As NumPyro's bar names them."""
+    line = "300/3000 [00:02<00:15, 169.5it/s, init loss: 1079.0, avg. loss [151-300]: 281.5]"
+    assert {"init loss": 1079.0, "loss": 281.5}.items() <= {p.name: p.value for p in pairs(line)}.items()

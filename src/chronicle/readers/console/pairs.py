@@ -266,6 +266,7 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # MXNet and CNTK: the first and the last batch that a line is a mean of
     ("atch", r"\b((?:Mini)?[Bb]atch) ?\[ {0,8}\d{1,12}- {0,8}(?=\d{1,12}[],])", r"\1 ["),
     # "epoch: 3, dataset: CVC-300, dice: 0.86" of PraNet: a metric of a test set
+    (" [", r"(?<=loss) \[\d{1,12}-\d{1,12}\](?=: )", ""),  # NumPyro: the steps that it is the mean of
     ("dataset: ", r"\bdataset: ([A-Za-z][\w-]{0,40})[,|;]? +(?=[A-Za-z]\w{0,20}: [\d.])", r"\1/"),
     ("--> ", r"^(\w+) -{1,3}> (?=\w+ ?: ?[\d.])", r"\1/"),  # "sofa --> mAP : 0.7": one class
     ("FB1:", r"^\s*(\S+): +(precision:.*?)(recall:.*?)(?=FB1:)", r"\1/\2\1/\3\1/"),  # the same, of conlleval
