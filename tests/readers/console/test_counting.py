@@ -705,6 +705,16 @@ def test_a_total_that_an_evaluation_repeats_is_its_own(tmp_path: Path) -> None:
     assert assign(attempt.series)["val/total"].role is Role.VALIDATION_LOSS
 
 
+def test_an_epoch_that_is_named_below_the_bar_of_its_steps_is_over(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(1, 9):
+        text += "100%|##########| 40/40 [00:20<00:00,  2.0it/s]\n\n"
+        text += f"Epoch {epoch}/99\n----------\nRecon Loss: {9 / epoch:.4f} | KL Loss: 0.0125\n\n"
+    (attempt,) = attempts(tmp_path, text + " 20%|##        | 8/40 [00:04<00:16,  2.0it/s]\n")
+    assert points(attempt, "Epoch") == [(40 * epoch, float(epoch)) for epoch in range(1, 9)]
+    assert attempt.series["Recon Loss"].steps.tolist() == [40 * epoch for epoch in range(1, 9)]
+
+
 def test_a_loss_that_first_occurs_below_a_heading_that_recurs_is_no_setting(tmp_path: Path) -> None:
     text = ""
     for epoch in range(1, 13):

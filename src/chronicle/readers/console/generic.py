@@ -429,7 +429,7 @@ class LogReader:
             return values if epoch else {**above, **values}
         if epoch is not None and record.shape == (epoch.name,):
             if self._has_epochs_above is None:
-                self._has_epochs_above = not len(self.log.rows)
+                self._has_epochs_above = self._indentation == _MOST_INDENTED  # nothing has counted
             if self._has_epochs_above:
                 self._epoch_above = {epoch.name: epoch.value}
                 return {}
