@@ -480,5 +480,8 @@ def test_what_a_file_of_a_held_out_loss_calls_a_loss_is_held_out(
     assert {"loss", "accuracy"} <= set(of_training)
     alone = only(written(tmp_path, f"test_run.{suffix}", course(form, 3.5)))
     assert {"loss", "accuracy"} <= set(alone)
+    written(tmp_path, "train_log.csv", course(TABLE, 2.5))
+    beside = only(written(tmp_path, "val_log.csv", course(TABLE, 3.5).replace("accuracy", "train_loss")))
+    assert {"val/loss", "train_loss"} <= set(beside)
     of_both = course(TABLE, 3.5).replace("accuracy", "val_loss")
     assert {"loss", "val_loss"} <= set(only(written(tmp_path, "loss_and_val_loss.csv", of_both)))

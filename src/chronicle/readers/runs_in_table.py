@@ -388,16 +388,20 @@ def held_out_by_file(path: Path, columns: Mapping[str, Cells]) -> dict[str, Cell
     word = next((word for word in words if word in OF_EVALUATION), "")
     if not word or not (_are_held_out(words, columns) or _lies_beside_training(path, words)):
         return dict(columns)
-    own = {n for n in columns if is_counter(n) or names_an_evaluation(n) or role_of(n) in OF_BOTH}
+    own = {n for n in columns if is_counter(n) or _tells_phase(n) or role_of(n) in OF_BOTH}
     return {n if n in own else f"{word}/{n}": column for n, column in columns.items()}
+
+
+def _tells_phase(name: str) -> bool:
+    """Whether the name of a metric says that it is of an evaluation, or of the training."""
+    return names_an_evaluation(name) or not OF_TRAINING.isdisjoint(name_words(name))
 
 
 def _are_held_out(words: Sequence[str], names: Iterable[str]) -> bool:
     """Whether a file of such a name (`val_loss.txt`) holds a loss whose own name does not say that it is held
     out, and nothing of the training."""
-    tell = any(names_an_evaluation(name) or OF_TRAINING & name_words(name) for name in names)
     is_loss = "loss" in words and OF_TRAINING.isdisjoint(words)
-    return is_loss and not tell and any(map(names_a_loss, names))
+    return is_loss and not any(map(_tells_phase, names)) and any(map(names_a_loss, names))
 
 
 def _lies_beside_training(path: Path, words: Sequence[str]) -> bool:
