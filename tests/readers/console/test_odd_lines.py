@@ -55,6 +55,19 @@ def test_two_counters_under_one_label_are_told_apart(tmp_path: Path) -> None:
     assert [step for step, _ in points(attempt, "Loss")] == list(range(0, 180, 10))
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  [{n:8d} eps] reward={reward}+/-0.650  length=52.9\n",
+        "[{n} steps]: reward: {reward}\n",
+        "{n} episodes: reward {reward}\n",
+    ],
+)
+def test_how_many_steps_were_made_may_stand_before_their_name(line: str, tmp_path: Path) -> None:
+    text = "".join(line.format(n=1000 * (i + 1), reward=i / 4) for i in range(9))
+    assert points(read(tmp_path, text), "reward") == [(1000 * (i + 1), i / 4) for i in range(9)]
+
+
 def test_a_table_with_blanks_within_its_borders_after_a_bar_that_stands_still(tmp_path: Path) -> None:
     head = "  Ep │  TrainLoss   Tr_MSE │   ValLoss │       LR   Time       ETA\n" + "─" * 60 + "\n"
     rows = [

@@ -234,6 +234,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # "After 100 training step(s), loss on training batch is 2.5"
     ("fter ", r"\b[Aa]fter (\d{1,15}) (?:train(?:ing)? )?(step|iteration|epoch|episode)(?:s|\(s\))?[,:]? ",
      r"\2 \1, "),
+    # "[   1000 steps] reward=0.5", "5000 episodes: reward 2.5"
+    ("s", r"(?i)^[^\w\n]{0,16}(\d{1,15}) (step|iter(?:ation)?|update|epoch|ep(?:isode)?)s(?:\]:?|:) "
+     r"(?=[a-z])", r"\2 \1, "),
     # "Epoch and iter 0 10 Loss 39.08"
     (" and ", r"^([A-Za-z]\w{0,20}) and ([A-Za-z]\w{0,20})[ :]{1,3}(\d{1,12})[ ,/]{1,2}(\d{1,12})(?=[\s,:])",
      r"\1 \3 \2 \4"),
