@@ -452,7 +452,9 @@ def course(form: str, first: float) -> str:
 
 
 @pytest.mark.parametrize(("form", "suffix"), [(CONSOLE, "txt"), (TABLE, "csv"), (OBJECT, "jsonl")])
-@pytest.mark.parametrize("names", ["train_log val_log", "loss_train_big loss_val_big", "train val"])
+@pytest.mark.parametrize(
+    "names", ["train_log val_log", "loss_train_big loss_val_big", "Train Val", "trainLog valLog"]
+)
 def test_logs_of_training_and_evaluation_that_are_named_alike_are_one_training(
     names: str, form: str, suffix: str, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ item, on the axis "item". Where a table does not name its columns, the name of t
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -386,7 +387,7 @@ def held_out_by_file(path: Path, columns: Mapping[str, Cells]) -> dict[str, Cell
     measured in it."""
     words = plain(path.stem).split()
     word = next((word for word in words if word in OF_EVALUATION), "")
-    if not word or not (_are_held_out(words, columns) or _lies_beside_training(path, words)):
+    if not word or not (_are_held_out(words, columns) or _lies_beside_training(path, word)):
         return dict(columns)
     own = {n for n in columns if is_counter(n) or _tells_phase(n) or role_of(n) in OF_BOTH}
     return {n if n in own else f"{word}/{n}": column for n, column in columns.items()}
@@ -404,15 +405,15 @@ def _are_held_out(words: Sequence[str], names: Iterable[str]) -> bool:
     return is_loss and not any(map(_tells_phase, names)) and any(map(names_a_loss, names))
 
 
-def _lies_beside_training(path: Path, words: Sequence[str]) -> bool:
-    """Whether a file that is named alike, but after the training, lies beside one of an evaluation:
-    val.jsonl and train.jsonl, test_log.txt and train_log.txt."""
-    others = (plain(file.stem).split() for file in path.parent.iterdir() if file.suffix == path.suffix)
-    rest = [word for word in words if word not in OF_EVALUATION]
-    return any(
-        not OF_TRAINING.isdisjoint(other) and [word for word in other if word not in OF_TRAINING] == rest
-        for other in others
-    )
+def _lies_beside_training(path: Path, word: str) -> bool:
+    """Whether a file that is named alike, but after the training in place of this evaluation, lies beside it:
+    val.jsonl and train.jsonl, test_log.txt and train_log.txt. A folder of many files is not listed."""
+    for written in (str.lower, str.capitalize, str.upper):
+        own = re.compile(rf"(?<![A-Za-z]){written(word)}(?![a-z])")
+        names = {own.sub(written(training), path.stem, count=1) for training in OF_TRAINING} - {path.stem}
+        if any(os.path.isfile(path.parent / f"{name}{path.suffix}") for name in names):
+            return True
+    return False
 
 
 def _is_aside(name: str, column: Column) -> bool:
