@@ -294,6 +294,26 @@ def test_each_episode_of_an_evaluation_is_an_item(name: str, counted: str, axis:
     assert attempt.axis == axis
 
 
+@pytest.mark.parametrize(
+    ("name", "names", "axis"),
+    [
+        ("evaluation_metrics.csv", "episode_reward,episode_length", "item"),
+        ("training_metrics.csv", "episode_reward,episode_length", "row"),
+        ("evaluation_metrics.csv", "mean_reward,mean_length", "row"),
+        ("evaluation_metrics.csv", "episode_reward,coverage", "row"),
+    ],
+)
+def test_what_each_episode_of_an_evaluation_came_to_is_an_item(
+    name: str, names: str, axis: str, tmp_path: Path
+) -> None:
+    """Of a single evaluation, whose episodes nothing numbers. Means may be those of many."""
+    (tmp_path / name).write_text(
+        "\n".join([names, *(f"{20 - k % 7}.5,{90 + k % 9}" for k in range(40))]) + "\n"
+    )
+    (attempt,) = read(tmp_path / name)
+    assert attempt.axis == axis
+
+
 def test_evaluations_after_every_tenth_episode_are_a_course(tmp_path: Path) -> None:
     rows = "".join(f"{10 * k},{k % 7}.5\n" for k in range(1, 60))
     (tmp_path / "eval_rewards.csv").write_text("episode,reward\n" + rows)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from chronicle.metrics import aliases
 from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.metrics.arithmetic import median
-from chronicle.metrics.names import LOSSES, MEASURES, are_sizes, plain, role_of
+from chronicle.metrics.names import LOSSES, MEASURES, are_sizes, is_of_one_episode, plain, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import iso_seconds
 from chronicle.readers.step_axis import Column, column_key, is_counter, names_one_of
@@ -202,11 +202,15 @@ def crossed_settings(columns: Mapping[str, NDArray[Any]]) -> list[str]:
 
 
 def evaluated_episodes(path: Path, columns: Columns) -> list[str]:
-    """The column that numbers the episodes of an evaluation, in a file that is named after an evaluation; []
-    if there is none, or if another counter grows: then the agent is evaluated while it learns."""
+    """The column that numbers the episodes of an evaluation, in a file that is named after an evaluation, or
+    where nothing counts, those of what each episode came to; [] if there are none, or if another counter
+    grows: then the agent is evaluated while it learns."""
     if not any(word.startswith("eval") for word in plain(path.stem).split()):
         return []
     counted = {n: c.values for n, c in columns.items() if is_counter(n) and not c.is_text}
+    of_each = [name for name in columns if is_of_one_episode(name)]  # `episode_rewards`, `episode_lengths`
+    if not counted and len(of_each) > 1 and Role.OBJECTIVE in map(role_of, of_each):
+        return of_each
     growing = [name for name, values in counted.items() if len(values) > 1 and (np.diff(values) > 0).all()]
     each = all((np.diff(counted[name]) == 1).all() for name in growing)
     of_episodes = [name for name in growing if names_one_of(name, aliases.LAUNCH_NAMES)]
