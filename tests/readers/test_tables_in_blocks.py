@@ -41,6 +41,7 @@ def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
 def with_care(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every line by itself."""
     monkeypatch.setattr(csv_cells.Table, "_read_plain", lambda *_: False)
+    monkeypatch.setattr(csv_cells.Table, "_numbers", lambda *_: None)
     monkeypatch.setattr(json_lines, "_objects", lambda block: ())
     monkeypatch.setattr(json_lines, "_shapes", lambda records, counts: [])
 
@@ -266,3 +267,33 @@ def test_a_block_is_parsed_as_one_list_only_if_each_line_is_an_object(second: by
     ]
     assert json_lines._objects(b"\n".join([first, second, last, b""])) == ()
     assert json_lines._objects(b"\n".join([first, last])) == ()  # its last line may be cut
+
+
+WIDE = {
+    "numbers": ["1,0.5,-0.0,1e3,nan,inf", "2,0.25,1_0,-1e-3,NaN,-inf", "3, 1 ,2,3,4,5"],
+    "steps that are no whole numbers": ["1.5,0.5,1,1,1,1", "2.5,0.25,1,1,1,1"],
+    "a blank": ["1,0.5,1,1,1,1", "2,,1,1,1,1", "3,0.25,1,1,1,1"],
+    "a text": ["1,0.5,1,1,1,1", "2,oops,1,1,1,1", "3,0.25,1,1,1,1"],
+    "a row with a comma more": ["1,0.5,1,1,1,1", "2,0.25,1,1,1,1,", "3,0.25,1,1,1,1"],
+    "a single row": ["1,0.5,1,1,1,1"],
+    "more rows than columns": [f"{n},0.5,1,1,1,{n}" for n in range(9)],
+}
+
+
+@pytest.mark.parametrize("rows", WIDE.values(), ids=WIDE)
+def test_columns_that_are_read_together_are_those_read_one_by_one(
+    rows: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All numbers of a table with more columns than rows are read at once."""
+    (file := tmp_path / "log.csv").write_text("\n".join(["step,loss,a,b,c,d", *rows]) + "\n")
+    together, real = list[bool](), csv_cells.Table._numbers
+
+    def noting(table: csv_cells.Table, rows: list[list[str]]) -> Any:
+        together.append((numbers := real(table, rows)) is not None)
+        return numbers
+
+    monkeypatch.setattr(csv_cells.Table, "_numbers", noting)
+    at_once = attempts(csv_tables.read, file)
+    with_care(monkeypatch)
+    assert at_once == attempts(csv_tables.read, file)
+    assert any(together) is (rows in (WIDE["numbers"], WIDE["steps that are no whole numbers"]))

@@ -231,7 +231,12 @@ def _undecided(logged: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...
     totals = tuple(name for name in losses if not loss_words(name))
     in_part = set(losses) - set(totals)
     unknown = [name for name, role in roles.items() if role is Role.OTHER or name in in_part]
-    return tuple(unknown), totals or tuple(name for name in unknown if plain(name) in (*_TOTALS, "t"))
+    return tuple(unknown), totals or tuple(n for n in unknown if _may_be_total(names.without_numbers(n)))
+
+
+@lru_cache(maxsize=4096)  # no total has a number in its name, and names of 100,000 columns differ in theirs
+def _may_be_total(name: str) -> bool:
+    return plain(name) in (*_TOTALS, "t")
 
 
 # --- roles by name that the values contradict ---

@@ -195,7 +195,9 @@ class Builder:
         parts, self._parts = self._parts, []
         if not parts:
             return NO_COLUMN.rows, NO_COLUMN.values
-        values, at = np.concatenate([values for _, values in parts]), 0
+        values, at = parts[0][1], 0
+        if len(parts) > 1 or not values.flags.writeable:
+            values = np.concatenate([values for _, values in parts])
         for span, _ in parts:  # of a table of 100,000 columns this is asked of each
             if not isinstance(span, range) or span.start != at:
                 break

@@ -9,7 +9,7 @@ import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import dropwhile, pairwise
+from itertools import chain, dropwhile, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import in_english
-from chronicle.model import Fault, Place
+from chronicle.model import Fault, Floats, Place
 from chronicle.readers.columns import BLANK, Builder, is_blank, number
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import places_rows
@@ -116,9 +116,28 @@ class Table:
             line = " ".join(line.split()) if self.delimiter == " " else line.replace(*self._spelling)
             rows += self._rows(self._n_lines, line, unfinished)
             self._last.append(line)
-        for builder, *cells in zip(self._builders, *rows, strict=False) if rows else ():
-            builder.add(self.n_rows, cells)
+        if (columns := self._numbers(rows)) is None:
+            for builder, *cells in zip(self._builders, *rows, strict=False) if rows else ():
+                builder.add(self.n_rows, cells)
+        else:
+            span = range(self.n_rows, self.n_rows + len(rows))
+            for place, builder in enumerate(self._builders):
+                if builder.whole:
+                    builder.add(self.n_rows, [row[place] for row in rows])
+                else:
+                    builder.append(span, columns[place])
         self.n_rows += len(rows)
+
+    def _numbers(self, rows: Sequence[Sequence[str]]) -> Floats | None:
+        """The columns of rows in which every cell is a number, if there are more columns than rows, each of
+        which would take longer than its cells; None for any others."""
+        if not 1 < len(rows) < len(self.names) or {*map(len, rows)} != {len(self.names)}:
+            return None
+        try:
+            cells = np.fromiter(map(float, chain.from_iterable(rows)), np.float64, len(rows) * len(rows[0]))
+        except ValueError:
+            return None
+        return cells.reshape(len(rows), -1).T.copy()
 
     def _rows(self, line_number: int, line: str, unfinished: bool) -> list[list[str]]:
         """The row in a line, and one above that it explains; none if it is blank, bad, cut or a header."""
