@@ -40,6 +40,14 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"Train loss": LOSS, "Train acc": steps(*STEPS, first=0.5, by=0)},
         "epoch",
     ),
+    "evaluations below which an epoch is named only sometimes": (
+        "".join(
+            f"Epoch {i} loss: {5 - i / 2}\nval_loss: {5 - i / 2}\n" + f"Epoch {i} took 3.5s\n" * (i % 3 > 0)
+            for i in STEPS
+        ),
+        {"loss": LOSS, "val_loss": LOSS},
+        "epoch",
+    ),
     "a dictionary of phases that is printed over several lines": (
         repeated(
             "{{'epoch': {i},\n 'train': {{'action_f1': 0.5,\n           'total_loss': {loss}}},\n"

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from chronicle.metrics.arithmetic import equal, first_showings, is_new
 from chronicle.metrics.names import name_words, role_of
 from chronicle.metrics.roles import SCORES
+from chronicle.metrics.values import gathered
 from chronicle.model import Attempt, Floats, Role, Steps
 from chronicle.readers.console import line_records, pairs
 from chronicle.readers.console.chunks import PossibleRecord
@@ -68,7 +69,7 @@ def read(path: Path) -> list[Attempt]:
         log.fact("rows", "results of trials or trainings, no steps")
     elif plan.by_row and not plan.row_counter:
         log.axis = "row"
-    _separate_uncounted(columns, reader.uncounted)
+    _separate_uncounted(log, reader.uncounted)
     for name, (points, _) in list(columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del columns[name]
@@ -107,20 +108,19 @@ def _name_improvements(columns: dict[str, Column]) -> None:
             columns[own if is_course else f"best {own}"] = points
 
 
-def _separate_uncounted(columns: dict[str, Column], uncounted: Mapping[str, Mapping[int, str]]) -> None:
-    """Gives metrics in lines without a count names of their own (`epoch/loss`, `summary/loss`), if at least
-    as many values have a count. ``uncounted`` has, by metric and row, what such lines name instead."""
-    for name, labels in uncounted.items():
-        values, rows = map(np.array, columns.get(name, ((), ())))
-        without_count = np.isin(rows, list(labels))
-        n_without = int(without_count.sum())
-        if name in labels.values() or not 0 < n_without <= len(rows) - n_without:
-            continue
-        groups = {name: ~without_count}
-        for label in dict.fromkeys(labels.values()):
-            groups[f"{label}/{name}"] = np.isin(rows, [row for row, of in labels.items() if of == label])
-        for group, of_group in groups.items():
-            columns[group] = _in_rows(values[of_group], rows[of_group])
+def _separate_uncounted(log: Log, uncounted: Mapping[str, Mapping[int, str]]) -> None:
+    """Gives metrics in lines without a count names of their own (`epoch/loss`, `summary/loss`) if as many
+    have a count, some at the same steps. ``uncounted`` says by metric and row what the lines name instead."""
+    columns, steps = log.rows.columns, np.array(log.rows.steps)
+    for name in filter(columns.__contains__, uncounted):
+        labels, (values, rows) = uncounted[name], map(np.array, columns[name])
+        without = np.isin(rows, list(labels))
+        are_few = 0 < 2 * np.count_nonzero(without) <= len(rows) and name not in labels.values()
+        if are_few and np.isin(steps[rows[without]], steps[rows[~without]]).any():
+            columns[name] = _in_rows(values[~without], rows[~without])
+            for label, of_label in gathered((label, row) for row, label in labels.items()).items():
+                own = np.isin(rows, of_label)
+                columns[f"{label}/{name}"] = _in_rows(values[own], rows[own])
 
 
 def _in_rows(values: NDArray[Any], rows: NDArray[Any]) -> Column:
