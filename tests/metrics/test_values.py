@@ -41,4 +41,12 @@ def test_instant(seconds, text):
 def test_names_are_sorted_by_the_value_of_their_numbers():
     names = ["", "2", "02x", "10", "a", "a1", "a2b", "a10", "b"]
     assert sorted(set(names), key=natural) == names
+    resumed = [
+        "train.csv",
+        "train_resume.csv",
+        "train_resume2.csv",
+        "train_resume10.csv",
+        "train_resumed.csv",
+    ]
+    assert sorted(set(resumed), key=natural) == resumed
     assert sorted(["run-1", "run-01"], key=natural) == ["run-01", "run-1"]

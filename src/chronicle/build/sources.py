@@ -40,7 +40,7 @@ from chronicle.workspace.folders import RunFolder, Workspace, path_words, safe_i
 
 _FETCHES = 4  # runs whose logs are fetched at the same time
 _MOST_NAMED = 3  # runs that a message names
-_NUMBER = re.compile(r"[-_. ]\d{1,3}$")
+_NUMBER = re.compile(r"[-_. ]?\d{1,3}$")
 _DATE_IN_NAME = re.compile(  # 20261122_073444, 2026-11-22-07-34, May04_12-00-00
     r"(?<!\d)(20\d\d[-_.]?[01]\d[-_.]?[0-3]\d|[A-Z][a-z]{2}[0-3]\d)[-_T]?[0-2]\d([-_.:]?[0-5]\d){1,2}(?!\d)"
 )

@@ -224,8 +224,10 @@ def distinct_names(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str
 
 @lru_cache(maxsize=1 << 14)
 def natural(name: str) -> tuple[tuple[Any, ...], str]:
-    """A sort key that puts run-2 before run-10: the longer of two numbers is the larger one."""
+    """A sort key that puts run-2 before run-10: the longer of two numbers is the larger one. A number comes
+    after a point and before letters, as a digit does, so that run.csv is before run2.csv."""
     parts: list[Any] = _WHOLE_NUMBER.split(name)
+    parts[:-1:2] = [f"{text}0" for text in parts[:-1:2]]
     parts[1::2] = [(len(digits), digits) for number in parts[1::2] for digits in [number.lstrip("0")]]
     return tuple(parts), name
 
