@@ -39,7 +39,8 @@ FROM_0, FROM_400, BACK = range(0, 400, 2), range(400, 800, 2), range(300, 900, 2
     [
         ("train_a", "train_a_resume1"), ("train_a", "train_a.1"), ("exp", "exp_restart_from_400"),
         ("exp", "exp-continued"), ("lr0.1", "lr0.1_rerun"), ("exp_resume1", "exp_resume2"),
-        ("PPO_1", "PPO_2"), ("run1", "run2"), ("20261122_073444", "20261122_080112"), ("May04_12-00-00_h", "May05_09-00-00_h"),
+        ("PPO_1", "PPO_2"), ("run1", "run2"), ("20261122_073444", "20261122_080112"),
+        ("May04_12-00-00_h", "May05_09-00-00_h"),
         ("exp-2026-11-22-07-34-lm", "exp-2026-11-22-09-00-lm"),
         ("offline-0f" + "3a" * 15, "offline-b7" + "3a" * 15),
     ],
