@@ -325,6 +325,23 @@ def test_few_points_at_twice_the_first_are_a_divergence(first: float, bad: bool)
     )
 
 
+@pytest.mark.parametrize("n_points", [15, 25, 30, 40, 47])
+@pytest.mark.parametrize("turns_at", [0.3, 0.5, 0.7])
+def test_a_short_loss_that_turns_and_triples_is_a_divergence(n_points: int, turns_at: float) -> None:
+    """The rise begins before or while the kernel learns what is usual. One that comes down again is none."""
+    row = np.arange(n_points)
+    turn = int(turns_at * n_points)
+    share = (row - turn).clip(0) / (0.7 * (n_points - turn))
+    noise = np.exp(0.03 * np.random.default_rng(n_points).standard_normal(n_points))
+    fallen = 2.5 * (row + 2.0) ** -0.4
+    level = np.where(row < turn, fallen, fallen[turn])
+    diverged = classify({"loss": (row, level * 3.5 ** share.clip(0, 1) * noise)})
+    assert (diverged.verdict, "divergence-no-spike" in diverged.patterns) == ("bad", True)
+    bump = np.exp(-(((row - turn - 2) / 1.5) ** 2))
+    back = classify({"loss": (row, level * 3.5**bump * noise)})
+    assert "divergence-no-spike" not in back.patterns
+
+
 @pytest.mark.parametrize(
     ("beside", "risen"),
     [

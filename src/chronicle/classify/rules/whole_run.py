@@ -45,9 +45,9 @@ divergence-no-spike (a loss that ends above where it began)
     Sees: a run that leaves its start upwards and stays there, even where the rise comes too soon for a trend.
     Rule: the log starts with the run; the loss, 32 points or more, has no other rise; its second half lies a
     tenth above its first eighth, and their ranks differ by 3.5 errors; and no score, no reward and no other
-    loss gets better, nor stands every score at success. Of fewer points, 8 or more, each is at twice the
-    first or above, and the second half does not come down. Losses of agents and of two players may rise. A
-    rise within the noise is worrying, or none if that is a factor of two; any other is bad.
+    loss gets better, nor stands every score at success. Of 8 to 47 points, the last third since the lowest
+    level is at twice that level and four noise scales above it, and does not come down. Losses of agents and
+    two players may rise. A rise in noise is worrying, or none if that is a factor of two; any other is bad.
     Or, from the minimum of its held-out loss on, which is 16 points long and turns up for a quarter of the
     log or more as in overfitting, the loss itself rises by 3 % and four errors; no part of it is logged.
     Or the loss has no lower bound and runs away below zero: at the end its first eight values (or a nat, if
@@ -90,6 +90,7 @@ CHANCE_FALL_SCALES = 3.0  # noise scales of the lowest of eight medians below tw
 STILL_ERRORS = 1.28  # of the rank correlation with time: more for one in five losses that stand still
 SMOOTH_RATIO = 1.0  # of squares of steps to squares about the mean (von Neumann): 2 for white noise
 FEWEST_RISEN_POINTS = 32  # so that there are four samples in the first eighth
+FEWEST_RISEN, CLEAR_SCALES = 4, 4.0  # samples at the end of a short loss, and noise scales by which it rises
 RISEN_LOG = 0.1  # log units of the second half of a loss over its first eighth: 10 %
 RISEN_ERRORS = 3.5  # of the ranks of the two: more for one in 4,000 losses that stand still
 LOST_TIMES = 1 / SINGLE_PRECISION  # a value: 32 bits lose it beside what is so many times it
@@ -258,8 +259,8 @@ def ends_above_start(view: View) -> Iterator[Finding]:
         (steps, y), noise = positive(loss), view.noise(loss)
         if not len(y) or begins_late(steps, step_gap(loss)) or is_done(attempt, steps[0]):
             continue
-        if len(y) < FEWEST_RISEN_POINTS:
-            yield from never_below_twice(view, attempt, loss)
+        if (twice := list(ends_twice_as_high(view, attempt, loss))) or len(y) < FEWEST_RISEN_POINTS:
+            yield from twice
             continue
         first, later = y[: len(y) // 8], y[len(y) // 2 :]
         order, n = measure.ranks(np.r_[first, later]), len(first) + len(later)
@@ -313,15 +314,21 @@ def _is_up(view: View, loss: Series) -> bool:
     return any(still_open) or slow_changes.late_turn(view, loss) is not None
 
 
-def never_below_twice(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """A short loss of which every value is at twice the first one or more, and that does not come down."""
-    limits, (steps, y) = view.thresholds, positive(loss)
-    if len(y) < MIN_POINTS or y[-1] < y[len(y) // 2] - limits.moved:
+def ends_twice_as_high(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    """A short loss whose end lies at twice its lowest level or above, and does not come down."""
+    limits, noise, (steps, y) = view.thresholds, view.noise(loss), positive(loss)
+    if not MIN_POINTS <= len(y) < slow_changes.FEWEST_POINTS or _is_up(view, loss):
         return
-    lowest, rise = float(y[1:].min() - y[0]), median(y[1:]) - float(y[0])
-    tall = at_least("lowest later value over the first", lowest, "log units", limits.twice)
-    checks = [tall, *noted(risen_log=rise, noise_log=view.noise(loss))]
-    at, other = At(attempt, loss, steps[1]), (SHIFT, "the loss had been learned before")
+    levels = np.r_[y[:1], measure.running(y, 3)[1:-1]]
+    low = int(np.argmin(levels))
+    end = y[-max((len(y) - low) // 3, FEWEST_RISEN) :]
+    if median(y[-3:]) < median(end) - max(limits.moved, noise):
+        return
+    lowest, rise = float(end.min() - levels[low]), median(end) - float(levels[low])
+    tall = at_least("lowest value at the end over the minimum", lowest, "log units", limits.twice)
+    clear = at_least("end over the minimum", rise / max(noise, 1e-9), "noise scales", CLEAR_SCALES)
+    at, other = At(attempt, loss, steps[low + 1]), (SHIFT, "the loss had been learned before")
+    checks = [tall, clear, *noted(risen_log=rise, noise_log=noise)]
     yield from filter(stands, [finding(NO_SPIKE, at, checks, 0.7, 0.7, other)])
 
 
