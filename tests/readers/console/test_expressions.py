@@ -12,12 +12,16 @@ from typing import Any
 import pytest
 
 from chronicle.readers import console
+from chronicle.readers.console import machine, pairs
 
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
 
 
 def expressions() -> Iterator[tuple[str, re.Pattern[Any]]]:
-    """Every expression that a module of the console holds, also in a table of its own, by its name."""
+    """Every expression that a module of the console holds, also in a table of its own, by its name; and those
+    of two tables that are compiled when they are first needed."""
+    yield from (("pairs._WORDINGS", re.compile(pattern)) for _, pattern, _ in pairs._WORDINGS)
+    yield from (("machine.ROWS", row.pattern) for row in machine.ROWS)
     for module in pkgutil.iter_modules(console.__path__):
         names = vars(importlib.import_module(f"{console.__name__}.{module.name}"))
         left = [

@@ -12,8 +12,9 @@ import math
 import re
 import tomllib
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from chronicle.metrics.aliases import has_year, in_year_of
@@ -28,28 +29,28 @@ _SEARCHED = 4000  # characters of a line that are searched
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table; a line must hold one of ``words`` before ``pattern`` is searched in it."""
+    """One row of the table; a line must hold one of ``words`` before ``pattern`` is searched in it, which is
+    compiled then, as few logs have a fault."""
 
     kind: str
     words: tuple[str, ...]
-    pattern: re.Pattern[str]
+    texts: tuple[str, ...]
     what: str
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        joined = "|".join(self.texts)
+        for name, part in _TABLE["parts"].items():
+            joined = joined.replace(f"@{name}@", part)
+        return re.compile(joined, re.IGNORECASE)
 
 
 _TABLE = tomllib.loads(Path(__file__).with_name("faults.toml").read_text("utf-8"))
 
-
-def _pattern(texts: Iterable[str]) -> re.Pattern[str]:
-    joined = "|".join(texts)
-    for name, part in _TABLE["parts"].items():
-        joined = joined.replace(f"@{name}@", part)
-    return re.compile(joined, re.IGNORECASE)
-
-
 KINDS: Mapping[str, str] = _TABLE["kinds"]
 XIDS = {int(number): meaning for number, meaning in _TABLE["xids"].items()}
 ROWS = tuple(
-    Row(row["kind"], tuple(row["words"]), _pattern(row.get("patterns", ["."])), row.get("what", "{line}"))
+    Row(row["kind"], tuple(row["words"]), tuple(row.get("patterns", ["."])), row.get("what", "{line}"))
     for row in _TABLE["rows"]
 )
 

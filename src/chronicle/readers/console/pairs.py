@@ -11,8 +11,8 @@ is for a trainer in wide use.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
 from chronicle.metrics.names import LOSSES, MEASURES, role_of
@@ -116,6 +116,7 @@ def is_known(name: str) -> bool:
 
 _FLOAT = r"(?:[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf)"
 
+_compiled = cache(re.compile)  # when it is first needed: a log needs few of those below
 _THOUSANDS = {"": 1, "k": 1000, "K": 1000, "M": 10**6, "B": 10**9}
 
 
@@ -143,7 +144,7 @@ _NAME_AND_NUMBER = rf"([A-Za-z][\w ./()-]{{0,40}})[,\t](?= ?{_FLOAT}(?:[,\t]|$))
 _COUNT = r"(\d{1,9}(?:/\d{1,9})?)(?=[\s:,|\])])"
 # A text that such a line holds, a pattern, and what replaces its first match.
 # fmt: off
-_WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new in (
+_WORDINGS: tuple[tuple[str, str, Any], ...] = (
     ("Ep. ", r"\bEp\. ([\d.]+) : Up\. (\d+) : ", r"epoch \1 update \2 : "),  # Marian, as the next two
     ("Sen. ", r"\bSen\. (?=\d)", "sentences "),
     ("L.r. ", r"\bL\.r\. ", "L.r = "),
@@ -182,11 +183,6 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
      "val/mAP = "),
     ("maxDets=", r"\bAverage (?:Precision|Recall)\b.*", ""),
     ("[E ", r"\[E (?=\d{1,9} \| it \d)", "[epoch "),  # Glue Factory
-    # "Epoch (3/10) Iter (20)", "Patience (3/5)" of early stopping: counts in brackets
-    ("(", r"(?i)\b(improvement|improved|patience|counter|ep(?:och)?|episode) ?\((?=\d{1,12}(?:/\d{1,12})?\))",
-     r"\1: ("),
-    ("(", r"(?i)\b((?:global[ _])?step|iter(?:ation)?|batch|it|update) ?\((?=\d{1,12}(?:/\d{1,12})?\))",
-     r"\1: ("),
     ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),  # cuda-convnet
     ("ounter ", r"(?<=\d)\.(?=[A-Z]\w{4,12} \d)", ". "),  # "loss 0.25.Counter 1/10"
     ("logprob: ", r"^logprob: ", "test logprob: "),
@@ -293,9 +289,14 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     # "Progress on:train 1.20kit/10.0kit rate:... postfix:loss=2.5" of Levanter
     ("postfix:", r"^.*?Progress on:(?P<what>\w+) (?P<n>\d{1,11}\.?\d{0,11})(?P<unit>[kM]?)it/\S+ .*postfix:",
      _of_levanter),
-))
+)
 # fmt: on
 
+# Counts in brackets: "Epoch (3/10) Iter (20)", "Patience (3/5)" of early stopping.
+_COUNT_IN_BRACKETS = re.compile(
+    r"(?i)\b(improve(?:ment|d)|patience|counter|ep(?:och)?|episode|(?:global[ _])?step|iter(?:ation)?"
+    r"|batch|it|update) ?\((?=\d{1,12}(?:/\d{1,12})?\))"
+)
 # A number without a blank before the next name: `tf=0.00lr=0.001`, `idx: 0loss: 0.693`.
 _GLUED = re.compile(r"(?<=[:=])(\s?[-+]?\d[\d.]{0,20})(?=[A-Za-z_]{2,40}(?:=|: )\s?[-+\dtnT])")
 # One of several numbered metrics of a line: `Stage 0 = 2.5, Stage 1 = 1.5`.
@@ -329,6 +330,7 @@ def reworded(text: str) -> str:
     """
     if "," in text and _DECIMAL_COMMA.search(text) and not re.search(r"\d\.\d", text):
         text = re.sub(r"(?<=\d),(?=\d)", ".", text)
+    text = _COUNT_IN_BRACKETS.sub(r"\1: (", text) if "(" in text else text
     text = units_as_names(_GLUED.sub(r"\1 ", text))
     text = _IN_SLASHES.sub(_each_named, text) if "/" in text else text
     numbered = [name for name, _ in dict.fromkeys(_NUMBERED.findall(text))]
@@ -337,7 +339,7 @@ def reworded(text: str) -> str:
         text = re.sub(rf"(?<![\w.]){name} (?=\d{{1,3}}[ :=])", f"{name}_", text)
     for literal, pattern, new in _WORDINGS:
         if literal in text:
-            text = pattern.sub(new, text, count=1)
+            text = _compiled(pattern).sub(new, text, count=1)
     return text
 
 
