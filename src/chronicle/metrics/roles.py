@@ -157,10 +157,11 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     totals = {name: role_of(f"{name} loss") for name in filter(names.is_total, others)}
     if set(LOSSES).isdisjoint(decided.values()) and not any(map(names.is_bound, decided)):
         decided |= _losses_by_other_names(decided, others, totals)
-    alone = totals and Role.LOSS in decided.values() and Role.VALIDATION_LOSS not in decided.values()
-    is_held_out = alone and {*totals.values()} == {Role.VALIDATION_LOSS}  # `val_total` beside `loss`
-    # or `train_total` beside `val_total`
-    return decided | totals if is_held_out or len({*totals.values()}) > 1 else decided
+    of_totals = {*totals.values()}
+    known = {*decided.values()}
+    is_pair = len(of_totals) > 1  # `train_total` beside `val_total`
+    is_held_out = of_totals == {Role.VALIDATION_LOSS} and Role.LOSS in known  # `val_total` beside `loss`
+    return decided | totals if is_pair or (is_held_out and Role.VALIDATION_LOSS not in known) else decided
 
 
 def _losses_of_unknown_words(roles: Roles, given: Roles) -> dict[str, Role]:
