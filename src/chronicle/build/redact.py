@@ -56,7 +56,7 @@ _LATER = rf"[^\n]{{0,200}}?{_GAP}"  # up to another argument
 _APART_OR_NOT = rf"(?:{_GAP})?+"
 # The last argument of a command after its options: in prose that names the command, more words would follow.
 _LAST = (
-    rf"{_GAP}(?:-[\w-]+(?:=[^\s\"',]*|{_GAP}\w+://[^\s\"',]*)?{_GAP})*+"
+    rf"{_GAP}(?:-[\w-]+(?:=[^\s\"',]*|{_GAP}\w+://[^\s\"',]*)?{_GAP})*"  # `*+` is wrong before Python 3.11.5
     r"(?=[^\s\"',-][^\s\"',]{7,}[\s\"',)\]]*\Z)(?!\w+://)"
 )
 _ARGUMENTS = {

@@ -304,11 +304,16 @@ PREFIXES = (
     rf"\d{{1,2}} [A-Z][a-z]{{2}} \d\d:\d\d(?= +{_LEVEL}\b)",  # the console of RecBole, and its file:
     r"\[?(?:[A-Z][a-z]{2},? )?(?:\d{1,2} [A-Z][a-z]{2} \d{4},? \d\d:\d\d:\d\d"  # also C's asctime
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\]?(?: ?[-|:])?(?=\s)",
+    # syslog, and journald with host and process
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: [\w.-]+ [\w./-]+\[\d+\]:)?(?=\s)",
+    r"std(?:out|err) [FP](?= )",  # containers of Kubernetes, behind their clock
+    r"([a-z][a-z\d_-]{1,60}-\d{1,3}) {2,}\|(?= )",  # docker compose
+    r"\[\d+,(\d+)\]<std(?:out|err)>:",  # mpirun --tag-output
     r"\[((?:default|rank ?)\d+)\]:?",  # torchrun
     r"(\d{1,6}): (?! *(?:[\d.]+, |learn: ))",  # srun --label
     r"\[([A-Za-z][\w.-]*)\](?= \d{4}-)",  # ESPnet's host
     r"\[?([A-Za-z][\w.-]*:(?:rank)?\d+)\]?:(?=[\s\[])",  # host and rank
-    r"\((\w+(?:\([^()]*\))? pid=\d+(?:, ip=[\d.]+)?)\)",  # Ray
+    r"\(((?:\w+(?:\([^()]*\))? )?pid=\d+(?:, ip=[\d.]+)?)\)",  # Ray
     rf"\[?{_LEVEL}\b(?:\|([A-Z]+=\d+(?:\|[A-Z]+=\d+)*)(?:\|[\w.-]+)?)?\]?"
     r"(?::\w[\w.]*(?=:[^\s\d]))?[:,]?(?: *[-|:](?= ))?",  # INFO:root:, of Python
     rf"(?!(?i:{_COUNTERS}):)[\w.]+:(?:[\w<>]+:)?\d+ (?:- |(?=\[{_LEVEL}\]))",  # but `step:12 - loss:2.5`
