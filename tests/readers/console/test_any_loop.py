@@ -134,3 +134,53 @@ def test_what_a_loop_printed_is_read(seed: int, tmp_path: Path) -> None:
         evaluations = with_values(attempt.series, printed.evaluations)
         assert evaluations.role is Role.VALIDATION_LOSS
         assert evaluations.steps.tolist() == [step for step, _ in printed.evaluations]
+
+
+# What programs that launch others, or collect what they print, put in front of each line.
+LAUNCHERS = {
+    "docker compose": "trainer-1  | {}",
+    "mpirun --tag-output": "[1,0]<stdout>:{}",
+    "srun --label": "0: {}",
+    "Ray before 1.0": "(pid=12345) {}",
+    "Ray": "(TrainWorker pid=12345, ip=10.0.0.1) {}",
+    "Kubernetes": "2025-11-30T10:00:{s:02}.123456789Z stdout F {}",
+    "kubectl logs --timestamps": "2025-11-30T10:00:{s:02}.123456789Z {}",
+    "journald": "Nov 30 10:00:{s:02} node1 python[1234]: {}",
+    "syslog": "Nov 30 10:00:{s:02} {}",
+    "torchrun": "[default0]:{}",
+    "a rank": "[rank0]: {}",
+}
+
+
+def of_trainer(n_steps: int = 40) -> list[str]:
+    """The console of Hugging Face's Trainer, whose steps only its bar names."""
+    lines = list[str]()
+    for step in range(10, n_steps + 1, 10):
+        lines.append(f" {100 * step // n_steps}%|###   | {step}/{n_steps} [00:10<00:30,  1.00s/it]")
+        lines.append(f"{{'loss': {3 - step / 40:.4f}, 'learning_rate': 0.001, 'epoch': {step / 100}}}")
+    return lines
+
+
+def points(path: Path) -> list[dict[str, tuple[Role, list[int], list[float]]]]:
+    return [
+        {name: (s.role, s.steps.tolist(), s.values.tolist()) for name, s in attempt.series.items()}
+        for attempt in read(path)
+    ]
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+@pytest.mark.parametrize("program", ["trainer", "seeds", *few(range(100), 5)])
+def test_what_a_launcher_puts_in_front_of_each_line_changes_nothing(
+    program: str | int, launcher: str, tmp_path: Path
+) -> None:
+    headings = (f"===== seed {n} =====\n" + "".join(of_epochs(n)) for n in (1, 2, 3))
+    lines = {"trainer": of_trainer(), "seeds": "".join(headings).splitlines()}.get(str(program))
+    lines = lines or loop(random.Random(program)).lines
+    (plain := tmp_path / "plain.log").write_text("\n".join(lines) + "\n")
+    launched = (LAUNCHERS[launcher].format(line, s=n % 60) for n, line in enumerate(lines))
+    (with_launcher := tmp_path / "launched.log").write_text("\n".join(launched) + "\n")
+    assert points(with_launcher) == points(plain) != []
+
+
+def of_epochs(seed: int) -> list[str]:
+    return [f"epoch {n:03d} loss {2 - n / 10 + seed / 50:.3f}\n" for n in range(1, 9)]

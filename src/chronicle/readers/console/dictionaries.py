@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Steps
 from chronicle.readers.columns import FILTERED_LOSS, number, numbers
-from chronicle.readers.console.chunks import time_in
+from chronicle.readers.console.chunks import time_in, words_start
 from chronicle.readers.console.log import Line, Log, Rows
 from chronicle.readers.text import clean
 
@@ -37,11 +37,11 @@ _A_TEXT = r": (?:True|False|None)\b|: '(?!-?nan|-?inf)[A-Za-z_/]"  # a value of 
 _NO_TRAINING = rf"(?!eval_|train_runtime|[^{{}}\n]{{0,4000}}?(?:{_A_TEXT}))"
 _HF_MARKS = (rf"\{{'{_NO_TRAINING}[^{{}}\n]{{0,4000}}?'epoch': '?\d".encode(),)
 
-_HF_LINE = re.compile(rb"\{'[\w./ -]+': |^ *\d+%\|[^|]*\| *\d+/\d+ \[")
+_HF_LINE = re.compile(rb"\{'[\w./ -]+': |(?:^|[\s:|)\]>])\d+%\|[^|]*\| *\d+/\d+ \[")
 _DICT = re.compile(r"\{('[^{}]*)\}")
 _EPOCH = "'epoch': "
 _ITEM = re.compile(r"'([^']{1,200})': '?([^,'}]{1,60})'?")
-_BAR = re.compile(r"^ *\d+%\|[^|]*\| *(\d{1,18})/(\d{1,18}) \[")
+_BAR = re.compile(r" *\d+%\|[^|]*\| *(\d{1,18})/(\d{1,18}) \[")
 _OF = re.compile(r"'(global_step)/max_steps': '(\d{1,18})/\d+'")  # ms-swift
 _STEPS = ("global_step", "step")  # of trainers whose lines name the step
 _OF_TRAINING = re.compile(r"loss|(?!eval|train|test)\w+_loss")  # SetFit calls it embedding_loss
@@ -279,7 +279,7 @@ def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]
     for line in log.lines(_HF_LINE):
         if line.unfinished:
             continue
-        if bar := _BAR.match(line.text):
+        if "%|" in line.text and (bar := _BAR.match(line.text, words_start(line.text)[1])):
             for rows in bars.draw(int(bar[1]), bar[2]):
                 log.add_rows(rows)
         for match in _DICT.finditer(line.text):
