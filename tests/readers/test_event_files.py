@@ -631,7 +631,6 @@ def test_many_files_are_read_as_each_alone(
     workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", 2000)
-    monkeypatch.setattr("chronicle.readers.events.FILES_BYTES", 1500)
     monkeypatch.setattr("chronicle.readers.events.n_workers", lambda: workers)
     files = []
     for i in range(20):
@@ -657,7 +656,6 @@ def test_many_files_are_read_as_each_alone(
 def test_batches_share_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One is decoded while the next is read, also where files between them cannot be read or are large."""
     monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", 2000)
-    monkeypatch.setattr("chronicle.readers.events.FILES_BYTES", 1500)
     files = [write(tmp_path / f"{i}.tfevents", healthy(40 if i % 9 == 5 else i % 4 * 5)) for i in range(30)]
     paths = [path for file in files for path in (file, tmp_path / "missing")]
     buffers, real = list[events.tfrecord.U8](), events.frames

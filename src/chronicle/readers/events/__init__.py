@@ -40,8 +40,7 @@ _ENDED = {1: "finished", 2: "crashed"}  # of Status; 3 is running
 _EXACT = 2.0**53  # the format only has floats; whole ones up to this become integers
 _CONFIG_TAG = re.compile(r"(?i)config|configuration|cfg|hparams|hyper_?param(eter)?s")  # of all settings
 _SUFFIX = "/text_summary"  # PyTorch's writer adds it to tags of texts
-BATCH_BYTES = 1 << 21  # of a part of a large file
-FILES_BYTES = 1 << 20  # of files that are decoded together: more take much memory, fewer a quarter more time
+BATCH_BYTES = 1 << 21  # of a part of a large file, or of small files that are decoded together
 Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
 
 
@@ -235,7 +234,7 @@ def _batches(logs: Iterable[Log]) -> Iterator[Batch]:
         low = pieces[-1].high if pieces else 0
         pieces.append(Piece(log, low, low + len(content)))
         contents.append(content)
-        if low + len(content) >= FILES_BYTES:
+        if low + len(content) >= BATCH_BYTES:
             yield from _side_by_side(pieces, contents)
     yield from _side_by_side(pieces, contents)
 
