@@ -215,3 +215,11 @@ def test_a_table_of_epochs_belongs_to_no_log_of_another_seed(tmp_path: Path) -> 
     (tmp_path / "a.csv").unlink()
     (tmp_path / "b.log").unlink()
     assert sorted(log.name for log in read(tmp_path)) == ["a.log", "b.csv"]
+
+
+def test_a_table_that_says_nothing_else_belongs_to_the_log_as_well(tmp_path: Path) -> None:
+    batches_and_table(tmp_path, "train", 1)
+    rows = [line.split(",") for line in (tmp_path / "train.csv").read_text().splitlines()]
+    (tmp_path / "train.csv").write_text("".join(f"{row[0]},{row[2]}\n" for row in rows))
+    (attempt,) = read(tmp_path)
+    assert steps(attempt).keys() == {"Epoch", "loss", "val_loss"}

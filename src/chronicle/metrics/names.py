@@ -12,7 +12,7 @@ import numpy as np
 from chronicle.metrics import aliases
 from chronicle.model import Role, Series
 
-_compiled = cache(re.compile)  # when a name first gets to it: all take longer than reading a short log
+compiled = cache(re.compile)  # when a name first gets to it: all take longer than reading a short log
 _SPELLED = re.compile("|".join(aliases.SPELLED))
 _A_NUMBER, _LONG_NUMBER = re.compile(r"\b\d+\b"), re.compile(r"\d\d+")
 # A new word begins at "Norm" of "gradNorm", "LR" of "currentLR" and "Policy" of "MLPPolicy", not in "TFLOPs".
@@ -86,7 +86,7 @@ def without_numbers(metric: str) -> str:
 def _role_of_numbered(metric: str) -> Role:
     """The role of a name from `without_numbers`: all layers, heads and experts share one cached answer."""
     name = _A_NUMBER.sub("0", plain(metric))
-    role = next((a.role for a in aliases.ALIASES if _compiled(a.pattern).search(name)), Role.OTHER)
+    role = next((a.role for a in aliases.ALIASES if compiled(a.pattern).search(name)), Role.OTHER)
     if role not in (Role.LOSS, Role.DATASET_LOSS):
         return role
     parts = _loss_words(name)
@@ -211,7 +211,7 @@ def is_of_opponent(metric: str) -> bool:
 
 def is_of_self_play(metric: str, logged: Collection[str]) -> bool:
     """Whether a metric is an Elo, or the share of games won where a pool, a league or an Elo is logged."""
-    is_win = _compiled(aliases.A_WIN).search(plain(metric)) is not None
+    is_win = compiled(aliases.A_WIN).search(plain(metric)) is not None
     return is_win and any(aliases.OF_SELF_PLAY & name_words(name) for name in logged)
 
 
@@ -223,7 +223,7 @@ def is_extreme(metric: str) -> bool:
 def is_spread(metric: str, logged: Collection[str]) -> bool:
     """Whether a metric is the spread of values whose mean is among those that are ``logged`` (plain names):
     `Std Test AUC` beside `Averaged Test AUC`. Alone, `std_acc` may be the standard accuracy."""
-    name, spread = plain(metric), _compiled(aliases.SPREADS)
+    name, spread = plain(metric), compiled(aliases.SPREADS)
     if spread.search(name) is None:
         return False
     return any(" ".join(spread.sub(mean, name).split()) in logged for mean in ("", *aliases.MEANS))

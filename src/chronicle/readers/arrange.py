@@ -78,11 +78,12 @@ def _with_tables_of_epochs(attempts: Sequence[Attempt]) -> list[Attempt]:
     of each epoch, as where a script prints its batches and keeps a table of its epochs."""
     ends = {id(log): ended for log in attempts if len(ended := _epochs_ended(log)) >= _FEWEST_EPOCHS}
     joined = {id(log): log for log in attempts}
-    for table in attempts if ends else ():
+    for table in (log for log in attempts if ends and log.axis == "epoch"):
         near = [log for log in attempts if id(log) in ends and _around(log) == _around(table)]
-        placed = [(log, own) for log in near if (own := _at_steps_of_epochs(table, log, ends[id(log)]))]
-        if table.axis == "epoch" and len(placed) == 1:
-            ((log, own),) = placed
+        placed = [(log, _at_steps_of_epochs(table, log, ends[id(log)])) for log in near]
+        of_same = [(log, own) for log, own in placed if own is not None]
+        if len(of_same) == 1:
+            ((log, own),) = of_same
             host = joined[id(log)]
             with_table = _merged(_Written(host), _Written(replace(table, series=own)))
             joined[id(log)] = replace(with_table, facts={**table.facts, **host.facts})
@@ -98,26 +99,26 @@ def _epochs_ended(log: Attempt) -> dict[int, int]:
     return dict(zip(begun, [*(step - 1 for step in later), last], strict=True)) if begun else {}
 
 
-def _at_steps_of_epochs(table: Attempt, log: Attempt, ended: Mapping[int, int]) -> dict[str, Series]:
+def _at_steps_of_epochs(table: Attempt, log: Attempt, ended: Mapping[int, int]) -> dict[str, Series] | None:
     """The series of a table of epochs at the last steps of these epochs in a log, without those that the log
-    has itself; {} unless both say the same of at least half of its epochs. The one may count the epochs from
-    0, the other from 1."""
+    has itself; None unless both say the same of at least half of its epochs. The one may count the epochs
+    from 0, the other from 1."""
     numbers, steps = np.array([*ended]), np.array([*ended.values()])
     length = median(np.diff(steps))
     judged = {name: s for name, s in table.series.items() if role_of(name) in _JUDGED and len(s)}
-    for first in (0, 1, -1):
-        alike = {name: _is_of_epochs(s, log, numbers - first, steps) for name, s in judged.items()}
+    for shift in (0, 1, -1):
+        alike = {name: _is_of_epochs(s, log, numbers - shift, steps) for name, s in judged.items()}
         if not any(map(bool, alike.values())):
             continue
         placed = dict[str, Series]()
         for name in (name for name in table.series if alike.get(name) != _EQUAL):
-            epochs = table.series[name].steps + first
+            epochs = table.series[name].steps + shift
             beyond = (epochs - numbers[-1]).clip(0) * length - (numbers[0] - epochs).clip(0) * length
             at = np.interp(epochs, numbers, steps) + beyond
             new = f"epoch/{name}" if name in log.series else name
             placed[new] = replace(table.series[name], metric=new, steps=at.astype(np.int64))
         return placed
-    return {}
+    return None
 
 
 def _is_of_epochs(own: Series, log: Attempt, numbers: Steps, ends: Steps) -> str:
@@ -125,7 +126,7 @@ def _is_of_epochs(own: Series, log: Attempt, numbers: Steps, ends: Steps) -> str
     are these, _MEAN if the means over them are; else ""."""
     known = np.isin(own.steps, numbers) & np.isfinite(own.values)
     epochs, values = own.steps[known], own.values[known]
-    enough = max(_FEWEST_EPOCHS, len(own) // 2)
+    rows, enough = np.searchsorted(numbers, epochs), max(_FEWEST_EPOCHS, len(own) // 2)
     if len(np.unique(values)) < _FEWEST_EPOCHS:
         return ""
     for series in (s for name, s in log.series.items() if role_of(name) in _JUDGED and len(s)):
@@ -135,10 +136,9 @@ def _is_of_epochs(own: Series, log: Attempt, numbers: Steps, ends: Steps) -> str
         counts = np.bincount(at, minlength=len(ends))
         last, sums = np.full(len(ends), np.nan), np.bincount(at, there, minlength=len(ends))
         last[at] = there
-        rows = np.searchsorted(numbers, epochs)
+        said = counts[rows] > 0
+        slack = rounding(values) + rounding(there).max(initial=0.0) + _PRINTED * np.abs(values)
         for kind, of_epochs in ((_EQUAL, last), (_MEAN, sums / np.maximum(counts, 1))):
-            said = counts[rows] > 0
-            slack = rounding(values) + rounding(there).max(initial=0.0) + _PRINTED * np.abs(values)
             same = np.abs(of_epochs[rows] - values) <= slack
             if np.count_nonzero(said) >= enough and same[said].all() and np.ptp(values) > 8 * slack.max():
                 return kind

@@ -11,11 +11,11 @@ is for a trainer in wide use.
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
-from chronicle.metrics.names import LOSSES, MEASURES, role_of
+from chronicle.metrics.names import LOSSES, MEASURES, compiled, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import WRAPPED, number
 from chronicle.readers.console.chunks import shortened, units_as_names
@@ -116,7 +116,6 @@ def is_known(name: str) -> bool:
 
 _FLOAT = r"(?:[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf)"
 
-_compiled = cache(re.compile)  # when it is first needed: a log needs few of those below
 _THOUSANDS = {"": 1, "k": 1000, "K": 1000, "M": 10**6, "B": 10**9}
 
 
@@ -339,7 +338,7 @@ def reworded(text: str) -> str:
         text = re.sub(rf"(?<![\w.]){name} (?=\d{{1,3}}[ :=])", f"{name}_", text)
     for literal, pattern, new in _WORDINGS:
         if literal in text:
-            text = _compiled(pattern).sub(new, text, count=1)
+            text = compiled(pattern).sub(new, text, count=1)
     return text
 
 
