@@ -50,6 +50,9 @@ LAW_MISFIT_LOG = 0.002  # [log units] added to the error of each median: no law 
 LOWEST_LOG = -34.0  # [log units] a loss of 1e-15 of its highest value
 SURE_DEVIATIONS = 2.0  # standard deviations: one-sided, 1 in 40 by chance
 END_SAMPLES = 64  # at most, whose median is the level at the end
+LEVEL_SAMPLES = 8  # before a rise, whose median is the level there
+FEWEST_TURNS, MOST_APART = 4, 16  # times that a rise is gone and there again; samples from one to the next
+TALL_SHARE = 0.9  # of the samples of a rise: higher ones are spikes in it
 HALF = 0.5  # of a height, or of the progress that was expected
 SMOOTHED_SAMPLES = 5  # whose median decides when a rise was over
 
@@ -217,7 +220,7 @@ def retest_rises(series: Series, events: Iterable[Event], limits: Thresholds) ->
         a, peak = np.searchsorted(place, (event.onset, event.peak)).tolist()
         end = len(y) if event.end is None else int(np.searchsorted(place, event.end))
         first, last = (peak, peak + 1) if end <= a + 1 or peak == len(y) - 1 else (a, end)
-        if measure.is_usual(y, first, last, HALF * event.height, limits.other_t):
+        if measure.is_usual(y, first, last, HALF * event.height, limits.other_t) or alternates(y, a, end):
             continue
         long = event.abruptness < limits.jump and event.end is not None and event.end > 2 * event.onset
         stop = end + 1 if long else None
@@ -229,6 +232,18 @@ def retest_rises(series: Series, events: Iterable[Event], limits: Thresholds) ->
             end = int(place[min(back, len(place) - 1)])
             peak = event.onset + int(np.nanargmax(series.values[event.onset : end + 1]))
             yield replace(event, kind=Kind.BACK, end=end, peak=peak, residual=0.0, last=0.0)
+
+
+def alternates(y: Floats, a: int, end: int) -> bool:
+    """Whether a rise is one of single samples that comes and goes in full: batches of two kinds (mixup)."""
+    if end <= a or not a:  # it has no level before it
+        return False
+    rise = y[a:end] - median(y[max(a - LEVEL_SAMPLES, 0) : a])
+    high = float(np.quantile(rise, TALL_SHARE))
+    is_high, is_low = rise > 0.75 * high, rise < 0.25 * high
+    outer = is_high[is_high | is_low]
+    turns = int(np.count_nonzero(outer[1:] & ~outer[:-1]))
+    return turns >= FEWEST_TURNS and len(rise) <= MOST_APART * turns and bool(is_low.mean() >= HALF)
 
 
 def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Thresholds) -> int | None:
@@ -247,7 +262,7 @@ def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Threshold
     if base is None:
         return None
     if is_back(y[a:], base, width, error):
-        if young:
+        if young and height < limits.twice:
             return a
         over = running(y[a:], SMOOTHED_SAMPLES) > ceiling(base, error, SMOOTHED_SAMPLES)
         return a + (int(np.flatnonzero(over)[-1]) + 1 if over.any() else 0)

@@ -155,6 +155,12 @@ def numbered(named: Iterable[Named], mark: str) -> Iterator[Named]:
         yield replace(item, id=f"{item.id}{mark}{often[item.id]}") if often[item.id] > 1 else item
 
 
+def overlap(a: Finding, b: Finding) -> bool:
+    """Whether two findings share steps, such as those of throughput and step time."""
+    end_a, end_b = (np.inf if f.end_step is None else f.end_step for f in (a, b))
+    return a.start_step <= end_b and b.start_step <= end_a
+
+
 def stands(known: Finding) -> bool:
     """Whether no criterion of a finding fails."""
     return all(c.met is not False for c in known.criteria)

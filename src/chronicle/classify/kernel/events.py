@@ -125,14 +125,15 @@ def clear_evidence(mem: Memory) -> None:
         q[at.UP] = q[at.DOWN] = q[at.SUM] = q[at.COLLECTED] = 0.0
 
 
-def restart_levels(mem: Memory, level: float) -> None:
-    """Set the references of every level on a new level; noise scales stay."""
+def restart_levels(mem: Memory, level: float, fresh: float) -> None:
+    """Set the references of every level on a new level, known as well as after ``fresh`` samples; noise
+    scales stay."""
     clear_evidence(mem)
     for k in range(at.LEVELS):
         q = mem.levels[k]
         if q[at.COUNT] > 0.0:
             set_level(q, level)
-            q[at.FRESH] = 6.0
+            q[at.FRESH] = fresh
 
 
 def follow_active(mem: Memory, y: float, i: float) -> None:
@@ -202,7 +203,7 @@ def make_pending(mem: Memory, i: float) -> None:
     event[at.ONSET] = rise_start(mem.ring, event, i, noise, event[at.ABRUPT] >= 0.6)
     mem.open[int(mem.state[at.PENDING])][:] = event
     mem.state[at.ACTIVE] = 0.0
-    restart_levels(mem, event[at.SMOOTH])
+    restart_levels(mem, event[at.SMOOTH], 6.0)
 
 
 def remove_pending(mem: Memory, slot: int) -> None:
@@ -262,9 +263,10 @@ def close_open(mem: Memory, event: Row, into_nan: float, i: float) -> None:
 
 
 def judge_drop(mem: Memory, i: float) -> None:
-    """After 32 samples, or 5 % of the log, decide whether a fall is large, lasting and a new best level."""
+    """After 32 samples, or 5 % of the log, decide whether a fall is large, lasting and a new best level; not
+    while a rise may be beginning, since new levels would clear its evidence."""
     state, onset = mem.state, mem.state[at.DROP_ONSET]
-    if i - onset < max(2.0 * mem.config[at.HOLD], 0.05 * onset):
+    if i - onset < max(2.0 * mem.config[at.HOLD], 0.05 * onset) or mem.levels[0][at.UP] > at.CALM_FROM:
         return
     state[at.DROP_ONSET] = -1.0
     first = max(onset - 16.0, oldest(i), state[at.QUIET_SINCE])  # the return from a rise is no fall
@@ -277,7 +279,9 @@ def judge_drop(mem: Memory, i: float) -> None:
         row = emit(mem, at.IS_DROP, mem.open[0], done, drop, before)
         place(row, onset, done, drop, drop / mem.levels[0][at.NOISE])
         row[at.SEEN_BY] = 0.0
-        restart_levels(mem, state[at.SHORT])
+        restart_levels(
+            mem, state[at.SHORT], mem.config[at.MEMORY]
+        )  # or it would follow a rise that begins now
 
 
 # ---- questions about the last samples: `ring` holds RING of them, i is the index of the newest

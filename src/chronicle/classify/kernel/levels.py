@@ -122,6 +122,7 @@ CONFIG = SPARSE + 1
 FLOOR = 2e-4  # smallest noise scale [log]: float32 losses have no finer grain worth judging
 TAIL_FROM = 3.0  # where the tail of the one-sample residual begins [noise scales]
 CALM_FROM = 4.0  # where the tail of CUSUM excursions begins [noise scales]
+MOST_CALM = 80.0  # and the highest that can be usual, 16 samples at the clip [noise scales]
 
 
 Row = list[float]  # or a numpy array, where the kernel is compiled
@@ -201,7 +202,8 @@ def rise_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
     if q[UP] <= cfg[CUSUM]:
         return False
     often = math.log(max(q[CALM_RATE], cfg[CALM_TAIL]) / cfg[CALM_TAIL])
-    return q[UP] > max(cfg[CUSUM], CALM_FROM + q[CALM_MEAN] * often) * warming(q)
+    usual = CALM_FROM + q[CALM_MEAN] * often
+    return q[UP] > max(cfg[CUSUM], usual if usual < MOST_CALM else MOST_CALM) * warming(q)
 
 
 def added(total: float, z: float, cfg: Row) -> float:

@@ -30,7 +30,7 @@ import numpy as np
 
 from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import last_decimal, median, medians, positive
-from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, stands
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, overlap, stands
 from chronicle.classify.view import AttemptView, View, value_at
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -58,12 +58,6 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     evaluates = len(gaps) >= FEWEST_AGAIN and gaps.min() > 0 and not (gaps % gaps.min()).any()
     yield from (f for f in seen if f.end_step is None or not evaluates)
     yield from hangs(view, attempt)
-
-
-def overlap(a: Finding, b: Finding) -> bool:
-    """Whether two findings share steps, such as those of throughput and step time."""
-    end_a, end_b = (np.inf if f.end_step is None else f.end_step for f in (a, b))
-    return a.start_step <= end_b and b.start_step <= end_a
 
 
 def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: Event) -> Iterator[Finding]:

@@ -83,7 +83,7 @@ def fall_from(level: float, y: Floats) -> float:
 
 def is_converged(y: Floats) -> bool:
     """Whether a loss came down so far that it may stand still."""
-    return fall_from(float(np.mean(y[:2])), y) >= CONVERGED_LOG
+    return fall_from(float(np.max(y[:2])), y) >= CONVERGED_LOG
 
 
 def moved(v: Floats) -> bool:
@@ -91,6 +91,16 @@ def moved(v: Floats) -> bool:
     eighths = np.array([median(part) for part in np.array_split(v, 8)])
     usual = 5.5 * MEDIAN_ERROR * difference_noise(v) / max(len(v) / 8, 1) ** 0.5
     return bool(np.ptp(eighths) > max(usual, 0.02 * float(np.max(np.abs(v)))))
+
+
+def creeps(series: Series, limits: Thresholds) -> bool:
+    """Whether a held-out loss goes on falling, slowly but surely."""
+    y = positive(series)[1]
+    if series.role is not Role.VALIDATION_LOSS or len(y) < 2 * FEWEST_IN_STRETCH:
+        return False
+    late, quarter = y[len(y) // 2 :], len(y) // 4
+    falls = median(y[:quarter]) - median(y[-quarter:]) >= limits.step_least
+    return falls and measure.trend(late) <= -measure.TREND_ERRORS
 
 
 def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
@@ -142,8 +152,8 @@ def _goes_on_elsewhere(view: View, attempt: AttemptView, loss: Series, start: fl
     was done, another loss or score moves, or the loss itself drops or has an event that is still open."""
     if _lr_comes_down(attempt, view.thresholds, start, positive(loss)[0][-1]) or is_done(attempt, start):
         return True
-    others = (finite(s.pick(s.steps >= start)).values for s in attempt.by_role(*OTHER_ROLES) if s is not loss)
-    if any(len(values) >= FEWEST_IN_STRETCH and moved(values) for values in others):
+    others = (finite(s.pick(s.steps >= start)) for s in attempt.by_role(*OTHER_ROLES) if s is not loss)
+    if any(len(s) >= FEWEST_IN_STRETCH and (moved(s.values) or creeps(s, view.thresholds)) for s in others):
         return True
     began = np.searchsorted(loss.steps, start)
     return any(e.onset > began and e.kind in (Kind.OPEN, Kind.DROP) for e in view.events(loss))
