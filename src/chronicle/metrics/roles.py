@@ -23,6 +23,7 @@ AnySeries = TypeVar("AnySeries", bound=Series)
 Overrides = Sequence[tuple[str, Role]]
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
 _COURSE_STEPS = 16  # the fewest of a course
+_LEAST_SPAN = 0.1  # share of the longest span [steps]: a loss that is logged for less is not that of the run
 _EVALUATED = re.compile(aliases.EVALUATED)
 _L_OF = re.compile(r"l (?!\d)")
 _AVERAGED = re.compile(r"^(average|avg|mean) ")
@@ -405,12 +406,14 @@ def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> A
     """Chooses a series of the first of ``roles`` that has one of ``fewest`` points: of those with the most
     steps the one with the shortest name. A series with a value a step comes before one with several, if these
     are a course; one that is called a loss before others (`nll`), a value before its running mean, and
-    `train_loss` before a bare `loss`."""
+    `train_loss` before a bare `loss`. A log of the first steps alone is left out."""
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]
     if len(of_kind) < 2:
         return next(iter(of_kind), None)
+    spans = [np.ptp(s.steps[np.isfinite(s.values)]) if len(s) else 0 for s in of_kind]
+    of_kind = [s for s, span in zip(of_kind, spans, strict=True) if span >= _LEAST_SPAN * max(spans)]
     n_steps = {s.metric: 1 + int(np.count_nonzero(s.steps[1:] != s.steps[:-1])) for s in of_kind}
     enough = _AS_LONG * max(n_steps.values())
 

@@ -1,7 +1,8 @@
 """The name of an event of the loss, by its shape as the kernel measured it.
 
 spike-fast-recovery, spike-slow-recovery, spike-no-full-recovery
-    Sees: rises of the loss that are over, or that come down when the log ends.
+    Sees: rises of the loss that are over, or come down when the log ends; like all rises here, if they last,
+    also those of evaluations, on training data too, that the batches do not show (`_evaluated`).
     Rule: a rise is over when the loss is back at the trend it was on, extrapolated, within 15 % of the height
     (3 % of the loss at most); within 150 steps or 10 samples that is fast. A rise that is open at the end
     is slow if it still comes down, else not fully recovered.
@@ -58,9 +59,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
-from chronicle.classify.measure import last_decimal, median
+from chronicle.classify.measure import last_decimal, median, positive
 from chronicle.classify.patterns import Trait, having
-from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
+from chronicle.classify.report import (
+    At,
+    Check,
+    Rule,
+    calibrated,
+    finding,
+    noted,
+    overlap,
+    renamed,
+    side,
+    stands,
+)
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.names import is_error
@@ -72,12 +84,14 @@ NAN, FROZEN = "nan-inf", "frozen-metric"
 SPIKES = having(Trait.SPIKE)
 BUMPS = SPIKES | {SHIFT}
 RISES = BUMPS | having(Trait.DIVERGES)  # the names of a rise by its shape alone
+LASTING = RISES - {FAST}
 MANY_ZEROS = 8  # samples of exactly 0.0 in a loss that stand for lost values
 FEW_ZEROS = 2  # such samples are enough at the end, if the gradient norm of each is NaN or Inf
 LEVEL_SAMPLES = 8  # before an event, whose median is the level there
 PACE_SHARE = 0.3  # of the rest must fall in the last third of the time since the peak
 DIGITS_OF_RISE = 2.5  # of the last decimal that is printed: less is rounding
 MOST_EPOCHS = 10_000  # of a training: where more rows are logged, a row is a step
+MOST_TOGETHER = 0.9  # share of the evaluations of a held-out loss at which another loss was measured
 RECENT_SAMPLES = 6  # after a peak: fewer cannot show whether the loss still falls
 
 
@@ -239,6 +253,7 @@ class Shape:
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for series in filter(None, (attempt.loss, *attempt.dataset_losses)):
         yield from typed_findings(view, series)
+    yield from _evaluated(view, attempt)
     # a series that is not judged may rise, but not end in NaN, unless steps are skipped to find a loss scale
     searched = any((s.values[1:] < s.values[:-1]).all() for s in attempt.by_role(Role.LOSS_SCALE))
     unjudged = (Role.OBJECTIVE, Role.LOSS, Role.PART_LOSS) if attempt.loss is None and not searched else ()
@@ -253,6 +268,35 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
         if series is not attempt.loss and is_named and (ends or passes):
             nans = (f for f in typed_findings(view, series) if f.pattern == NAN)
             yield from (f for f in nans if ends or f.start_step > series.steps[0])
+
+
+def _evaluated(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """Lasting rises of a held-out loss that a training loss measured with it makes too, by half at least, and
+    that the judged loss, whose batches may be too noisy or measured with other weights, does not show."""
+    limits, (first, last) = view.thresholds, view.span
+    known = [f for f in typed_findings(view, attempt.loss) if f.pattern in LASTING] if attempt.loss else []
+    for held_out in attempt.by_role(Role.VALIDATION_LOSS):
+        losses = attempt.by_role(Role.LOSS)
+        beside = [s for s in losses if np.isin(held_out.steps, s.steps).mean() >= MOST_TOGETHER]
+        for rise in typed_findings(view, held_out) if beside else ():
+            height, soon = _climb(held_out, rise), rise.start_step + limits.settling * (last - first)
+            shown = any(overlap(rise, other) and other.start_step <= soon for other in known)
+            tall = rise.pattern in LASTING and rise.evidence["height_log"] >= limits.bad_end
+            agrees = any(_climb(s, rise) >= limits.midway * height for s in beside)
+            if tall and height >= limits.turn_clear and agrees and not shown:
+                yield rise
+        if beside:  # the losses of other held-out sets tell the same
+            return
+
+
+def _climb(series: Series, rise: Finding) -> float:
+    """How far a series is above its level before a rise when that is highest, or at the end, if the rise
+    neither is over nor comes down; by medians of 3, log units."""
+    steps, y = positive(series)
+    before = y[: np.searchsorted(steps, rise.start_step)][-3:]
+    peak = int(np.searchsorted(steps, rise.peak_step or rise.start_step))
+    peak = len(y) - 2 if rise.end_step is None and rise.pattern != SLOW else peak
+    return median(y[max(peak - 1, len(before)) : peak + 2]) - median(before) if len(before) else 0.0
 
 
 @kept

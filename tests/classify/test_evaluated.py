@@ -1,0 +1,74 @@
+"""What evaluations show that the batches of the training do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chronicle.classify import classify
+from chronicle.model import Diagnosis
+
+EVALUATIONS = np.arange(0, 4000, 50)
+
+
+def run(held_out: float, trained: float, shape: str, batches: float = 0.0) -> Diagnosis:
+    """A run of 4,000 steps whose evaluations leave the course by so many log units from step 2,000 on."""
+    random, steps = np.random.default_rng(7), np.arange(0, 4000, 20)
+    beyond = np.maximum(EVALUATIONS - 2000, 0.0)
+    away = {
+        "stays": (beyond > 0) * 1.0,
+        "comes back": (beyond > 0) * np.exp(-beyond / 400),
+        "grows": beyond / 2000,
+        "is gone at once": (beyond > 0) * (beyond < 100) * 1.0,
+    }[shape]
+
+    def course(at: np.ndarray, noise: float) -> np.ndarray:
+        return (1 + 4 * (1 + at / 100) ** -0.7) * np.exp(noise * random.standard_normal(len(at)))
+
+    rise = batches * (steps > 2000)
+    return classify(
+        {
+            "loss": (steps, course(steps, 0.05 if batches else 0.25) * np.exp(rise)),
+            "train/loss": (EVALUATIONS, course(EVALUATIONS, 0.01) * np.exp(trained * away)),
+            "validation/loss": (EVALUATIONS, 1.1 * course(EVALUATIONS, 0.01) * np.exp(held_out * away)),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "pattern", "verdict"),
+    [
+        ("stays", "level-shift", "worrying"),
+        ("comes back", "spike-slow-recovery", "worrying"),
+        ("grows", "divergence-no-spike", "bad"),
+        ("is gone at once", None, "good"),
+    ],
+)
+def test_a_lasting_rise_of_all_evaluations_counts(shape: str, pattern: str | None, verdict: str) -> None:
+    judged = run(0.4, 0.4, shape)
+    rises = [f.pattern for f in judged.findings if f.metric == "validation/loss"]
+    assert (rises, judged.verdict) == ([pattern] if pattern else [], verdict)
+
+
+@pytest.mark.parametrize(
+    ("held_out", "trained"), [(0.4, 0.0), (0.0, 0.4), (0.06, 0.06)], ids=["held out", "trained", "slight"]
+)
+def test_one_evaluation_alone_is_no_rise_of_the_loss(held_out: float, trained: float) -> None:
+    """A held-out loss that rises alone may be overfitting; one of the training alone is of other samples."""
+    judged = run(held_out, trained, "comes back")
+    assert judged.verdict == "good"
+
+
+def test_what_the_batches_show_as_well_is_told_once() -> None:
+    judged = run(0.6, 0.6, "stays", batches=0.6)
+    assert [f.metric for f in judged.findings if f.severity > 0.2] == ["loss"]
+
+
+def test_a_loss_of_the_first_steps_alone_is_not_that_of_the_run() -> None:
+    """AlgoPerf logs each of the first 100 steps, and then evaluates 60 times in 10,000 steps."""
+    first, later = np.arange(100), np.arange(1, 10_000, 165)
+    noise = np.exp(0.01 * np.random.default_rng(1).standard_normal(len(later)))
+    evaluated = np.where(later < 3000, 0.13 + 0.2 * np.exp(-later / 200), 0.2) * noise
+    judged = classify({"loss": (first, 0.7 * np.exp(-first / 30) + 0.14), "train/loss": (later, evaluated)})
+    assert judged.verdict == "bad"
+    assert {f.metric for f in judged.findings if f.severity > 0.2} == {"train/loss"}
