@@ -200,3 +200,16 @@ def test_learning_within_a_few_samples_cannot_be_compared() -> None:
     curve = Curve(5, 200, every=100, decay=3.0)
     to_the_top = float(curve.trend[0] - curve.trend[100]) / curve.scale
     assert "reinitialised" not in patterns(curve.spike(0.5, to_the_top, rise=1, fall=1).run())
+
+
+@pytest.mark.parametrize("slower", [0.4, 1.0, 2.5])
+def test_new_weights_with_other_settings_learn_at_another_pace(slower: float) -> None:
+    """The level of an untrained model tells them from a spike, whose return is ever faster."""
+    t = np.r_[np.arange(1000) / 1000, np.arange(1000) / 1000 / slower]
+    loss = 1 + 6 * (1 + 60 * t) ** -0.8 + 0.02 * np.random.default_rng(2).standard_normal(2000)
+    assert "reinitialised" in classify({"loss": loss}).patterns
+    away = 7 - loss[999]
+    spike = np.r_[
+        loss[:1000], loss[999] - 0.1 * np.arange(1000) / 1000 + away * np.exp(-np.arange(1000) / 30)
+    ]
+    assert "reinitialised" not in classify({"loss": spike}).patterns

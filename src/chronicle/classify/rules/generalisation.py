@@ -6,7 +6,9 @@ overfitting
     tenth) and by five standard errors, or by 15 % and three errors if its ranks rise, or by 15 % if up to
     five values get worse one by one; and half as far again as it had risen and come back before. The minimum
     lies before the last tenth of the run, and the training loss fell by 1.5 % since, or six values are noise.
-    Or, where no held-out loss tells, a held-out score lost a third of its gain for good.
+    Where a held-out score got better, the loss must rise by 5 % and by more than its errors fell, or by 15 %.
+    Or, where no held-out loss tells, a held-out score lost a third of its gain for good while the training
+    loss fell.
     Blind to: runs without validation.
     False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. (arXiv:2305.16264) on repeated epochs.
@@ -33,6 +35,7 @@ from chronicle.classify import measure
 from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import MEDIAN_ERROR, finite, median, positive, running, scale
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
+from chronicle.classify.rules.resume import learned_anew
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE_POINTS, AttemptView, View, value_at
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
@@ -54,32 +57,37 @@ RISING_ERRORS = 2.0, 3.0  # of the ranks since the minimum of few evaluations, a
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if attempt.loss is not None:
-        yield from list(_overfitting(view, attempt, attempt.loss)) or lost_scores(attempt, attempt.loss)
+        yield from list(_overfitting(view, attempt, attempt.loss)) or lost_scores(
+            attempt, attempt.loss, view.thresholds
+        )
     elif attempt.objective is not None and attempt.objective.role is Role.SCORE:
-        yield from lost_scores(attempt, attempt.objective)
+        yield from lost_scores(attempt, attempt.objective, view.thresholds)
     elif (few := judged_loss(attempt.series.values(), FEWEST_EPOCHS)) is not None:
         yield from _overfitting(view, attempt, few)
     yield from late_generalisation(view, attempt) or _sudden_improvement(view, attempt)
 
 
 def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    limits, held_out = view.thresholds, [*map(each_step_once, attempt.by_role(Role.VALIDATION_LOSS))]
+    limits, begun_anew = view.thresholds, [f.start_step for f in learned_anew(view, attempt)]
+    logged = map(each_step_once, attempt.by_role(Role.VALIDATION_LOSS))
+    held_out = [s.pick(s.steps >= max(begun_anew)) if begun_anew else s for s in logged]
     for validation in [s for s in held_out if measures(s) == measures(loss)] or held_out:
         steps, y = positive(validation)
         if validation.metric == loss.metric or len(y) < FEWEST_EPOCHS:
             continue
         low, rise, need = turned_up(view, y)
         fell, scores = y[0] - y[low], attempt.by_role(Role.VALIDATION_SCORE)
-        better = any(gained(s, steps[low], steps[-1]) for s in scores) and not rise >= fell >= limits.moved
-        need = max(need, limits.overfit_few) if better else need  # then only answers are less sure
+        improved = (s for s in scores if gained(s, steps[low], steps[-1]))
+        better = [fall_of_errors(s, steps[low], steps[-1]) for s in improved]
+        if better and not rise >= fell >= limits.moved:  # then only answers are less sure
+            need = max(need, min(max(*better, LEAST_RISE), limits.overfit_few))
         if rise < need or steps[-1] - steps[low] < limits.overfit_late * (steps[-1] - steps[0]):
             continue
         others = (s for s in held_out if s.metric != loss.metric and not measures(validation) < measures(s))
         moved = min(limits.moved, need)
         if _sum_falls([turn(s, steps[low], steps[-1]) for s in others], moved):
             continue
-        named = (s for s in attempt.by_role(Role.LOSS) if OF_TRAINING & name_words(s.metric))
-        measured = (turn(s, steps[low], steps[-1]) for s in (loss, *named))
+        measured = (turn(s, steps[low], steps[-1]) for s in (loss, *of_training(attempt)))
         gains = [(t.before - t.after, limits.other_t * t.error) for t in filter(None, measured)]
         if not gains or min(gain + unsure for gain, unsure in gains) < moved:
             continue
@@ -95,6 +103,11 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         return
 
 
+def of_training(attempt: AttemptView) -> list[Series]:
+    """The losses whose names say that they are of training data, which may be evaluated."""
+    return [s for s in attempt.by_role(Role.LOSS) if OF_TRAINING & name_words(s.metric)]
+
+
 def _sum_falls(turns: Sequence[Turn | None], moved: float) -> bool:
     """Whether the sum of held-out losses falls, or of several rises by less than ``moved`` log units: then a
     part alone rises."""
@@ -103,7 +116,7 @@ def _sum_falls(turns: Sequence[Turn | None], moved: float) -> bool:
     return bool(after < before * np.exp(moved if len(known) > 1 else 0.0))
 
 
-def lost_scores(attempt: AttemptView, trained: Series) -> Iterator[Finding]:
+def lost_scores(attempt: AttemptView, trained: Series, limits: Thresholds) -> Iterator[Finding]:
     """Held-out scores that lost what they had gained for good, while the training gained."""
     if attempt.first(Role.OBJECTIVE) is not None:  # then it is that which went another way
         return
@@ -117,8 +130,12 @@ def lost_scores(attempt: AttemptView, trained: Series) -> Iterator[Finding]:
             continue  # a score, or a loss some of whose values are zero or less
         held_out = (turn(s, way.best_step, s.steps[-1]) for s in attempt.by_role(Role.VALIDATION_LOSS))
         better = any(t.before - t.after >= LEAST_SCORE_FALL for t in filter(None, held_out))
-        before, after, error = meanwhile or Turn(0.0, 0.0, 0.0)
-        if better or before - after < -error:  # at what it is trained for; or it is worse in all ways
+        measured = (turn(s, way.best_step, s.steps[-1]) for s in of_training(attempt))
+        worse = any(t.after - t.before > t.error for t in filter(None, (meanwhile, *measured)))
+        before, after, _ = meanwhile or Turn(np.inf, 0.0, 0.0)
+        if (
+            better or worse or before - after < limits.moved
+        ):  # at what it is trained for, in all ways, or still
             continue
         checks = [
             at_least("of the score's rise lost", way.lost_share, "share", measure.LOST_SHARE, "lost_share"),
@@ -153,9 +170,11 @@ def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
         is_turn = len(after) >= FEWEST_EPOCHS and (np.diff(after) > 0).all()
         return low, float(after[-1] - after[0]) if is_turn else 0.0, limits.overfit_few
     width = 3 if n < 30 else 5
-    widths = (width << k for k in range(n.bit_length()) if not k or width << k <= n // 4)
-    turns = [risen_from_minimum(limits, y, width | 1) for width in widths]
-    return next((turn for turn in turns if turn[1] >= turn[2]), turns[0])
+    widths = [width << k | 1 for k in range(n.bit_length()) if not k or width << k <= n // 4]
+    turns = [(*risen_from_minimum(limits, y, wide), wide) for wide in widths]
+    low, rise, need, wide = next((turn for turn in turns if turn[1] >= turn[2]), turns[0])
+    first = max(low - wide // 2, 0)
+    return first + int(np.argmin(running(y, width)[first : low + wide // 2 + 1])), rise, need
 
 
 def risen_from_minimum(limits: Thresholds, y: Floats, width: int) -> tuple[int, float, float]:
@@ -214,6 +233,17 @@ def gained(series: Series, start: float, end: float) -> bool:
     return improves and not direction(series) * (median(after) - median(before)) <= 0
 
 
+def fall_of_errors(score: Series, start: float, end: float) -> float:
+    """How far a score came nearer to its best possible value (0, 1 or 100), log units; inf where that is not
+    known."""
+    known = finite(score)
+    before, after = (median(part) for part in both_ends(known.steps, known.values, start, end))
+    if direction(score) > 0:
+        best = 1.0 if known.values.max() <= 1.0 else 100.0
+        before, after = best - before, best - after
+    return float(np.log(before / after)) if min(before, after) > 0 else np.inf
+
+
 def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
     """Held-out score (or loss) against the one of training: which was learned when?"""
     train = [s for s in attempt.by_role(Role.SCORE) if len(s) >= 8]
@@ -265,7 +295,8 @@ def apart(trained: Series, late: Series, sign: float) -> bool:
 def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if (loss := attempt.loss) is None or len(loss) < COURSE_POINTS:
         return
-    for drop in (event for event in view.events(loss) if event.kind is Kind.DROP):
+    least = view.thresholds.onset_noise * view.noise(loss)  # of batches of two kinds several may be alike
+    for drop in (e for e in view.events(loss) if e.kind is Kind.DROP and abs(e.height) >= least):
         height, end = abs(drop.height), drop.end if drop.end is not None else len(loss) - 1
         if not is_abrupt(view, loss, drop) or by_heart(attempt, loss, *loss.steps[[drop.onset - 1, end]]):
             continue

@@ -3,8 +3,9 @@
 reinitialised
     Sees: new weights under an old step count.
     Rule: the loss is back at the very first level of the run, at once and no higher, and then takes about as
-    long (within a factor of 1.6) for most tenths of the way down, and for each of the last three, as the
-    first time, in steps or in steps weighted by the learning rate.
+    long (within a factor of 1.6, or of 3.3 if the level is within a tenth of the first, since settings may
+    be others) for most tenths of the way down, and for each of the last three, as the first time, in steps
+    or in steps weighted by the learning rate, and does not get ever faster.
     Blind to: logs that do not begin with the run, and learning too fast for them.
     False alarm: a spike taller than all others, rarely.
     Source: AlgoPerf logs with a scheduled re-initialisation.
@@ -68,6 +69,8 @@ from chronicle.timeline.joins import play_beyond, value_at
 NEW_WEIGHTS, RESUME_SPIKE, NOT_RESTORED = "reinitialised", "resume-spike", "lr-not-restored"
 LEAST_LEARNED_LOG = 0.3  # [log units] less is no learning that could be lost
 SAME_PACE_TIMES = 1.6  # both courses take as long within this; a return from a spike is far faster
+NEW_PACE_TIMES = 3.3  # within this with new settings, where the level is the first one, within a tenth
+SAME_LEVEL_SHARE = 0.1  # of what had been learned
 RESOLVED_SAMPLES = 6  # the fewest in which the first course learns nine tenths
 
 
@@ -141,16 +144,18 @@ def same_course(
     """Whether the loss is back at its first level, and learns as fast as the first time."""
     (start, early), (steps, y), level = first, again, median(first[1][:2])
     near = 1.5 * view.thresholds.first_level * (to_learn := level - learned)
-    if to_learn < LEAST_LEARNED_LOG or abs(median(y[:2]) - level) > near:
+    off = abs(median(y[:2]) - level)
+    if to_learn < LEAST_LEARNED_LOG or off > near:
         return False
+    most = NEW_PACE_TIMES if off <= SAME_LEVEL_SHARE * to_learn else SAME_PACE_TIMES
     tenths, gap = level - to_learn * np.arange(1, 10) / 10, median_gap(start)
     once, twice = passed(start, early, tenths), passed(steps, y, tenths)
     if not once[-1] >= RESOLVED_SAMPLES * gap:
         return False  # so fast that every return from a spike looks alike
-    seen = ((once + gap) * SAME_PACE_TIMES <= steps[-1] - steps[0]) | np.isfinite(twice)
+    seen = ((once + gap) * most <= steps[-1] - steps[0]) | np.isfinite(twice)
     paces = (twice[seen] + gap) / (once[seen] + gap)
-    # a return from a spike is ever faster, or ends above
-    return all(1 / SAME_PACE_TIMES <= pace <= SAME_PACE_TIMES for pace in (median(paces), *paces[-3:]))
+    usual = median(paces)  # a return from a spike is ever faster, or ends above
+    return all(1 / most <= pace <= most for pace in (usual, *paces[-3:])) and paces[-1] >= 0.5 * usual
 
 
 def passed(steps: Floats, y: Floats, levels: Floats) -> Floats:
