@@ -1,11 +1,12 @@
 """Alarms in real logs that nobody had labelled: how many were right, and which are still given today?
 
-    python -m benchmarks.alarms [--from SNAPSHOTS]
+    python -m benchmarks.alarms [--from SNAPSHOTS] [--alarms FILE]
 
 `exam/alarms.jsonl` holds one alarm a line: a run of a public log that got a verdict worse than good when the
 log was read for the first time, and what a person thought of it who looked at the curves and the log. The
 first table counts these judgements. With the snapshots of the repositories (`exam/README.md`) the logs are
-read once more: a right alarm should still be given, a wrong one not.
+read once more: a right alarm should still be given, a wrong one not. `exam/competition_alarms.jsonl` holds
+the findings in trials of one competition, in four samples.
 """
 
 from __future__ import annotations
@@ -75,8 +76,10 @@ def read_again(alarms: Sequence[Alarm], snapshots: Path) -> Iterator[tuple[Alarm
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--from", dest="snapshots", type=folder, metavar="SNAPSHOTS")
-    snapshots, alarms = parser.parse_args().snapshots, load()
-    for key in ("axis", "verdict", "pattern"):
+    parser.add_argument("--alarms", type=Path, default=ALARMS, help="another file of alarms")
+    options = parser.parse_args()
+    snapshots, alarms = options.snapshots, load(options.alarms)
+    for key in (key for key in ("sample", "axis", "verdict", "pattern") if key in alarms[0]):
         print(markdown([key, *JUDGEMENTS, "right, without doubtful"], counts(alarms, key)), end="\n\n")
     if snapshots is None:
         return

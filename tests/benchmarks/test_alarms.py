@@ -45,6 +45,16 @@ def test_an_alarm_says_where_it_was_and_what_a_person_thought() -> None:
     assert len(ALL) > 40 and len({*places}) == len(places)
 
 
+def test_the_alarms_of_a_competition_say_the_same_and_of_which_sample_they_are() -> None:
+    judged = alarms.load(alarms.ALARMS.with_name("competition_alarms.jsonl"))
+    for alarm in judged:
+        assert alarm.keys() == {"sample", *FIELDS} and alarm["judged"] in alarms.JUDGEMENTS, alarm
+        assert alarm["pattern"] in PATTERN_IDS and alarm["path"].count("/trial_") == 1, alarm
+        assert bool(alarm["note"]) == (alarm["judged"] != "right"), alarm
+    rows = {row[0]: row[1:4] for row in alarms.counts(judged, "sample")}
+    assert rows == {1: (46, 4, 5), 2: (74, 7, 7), 3: (81, 5, 11), 4: (75, 4, 5), "all": (276, 20, 28)}
+
+
 def test_no_alarm_is_of_a_repository_that_is_kept_apart() -> None:
     kept = {pointer["repo"].lower() for pointer in load_pointers() if half(pointer) == "apart"}
     assert len(kept) > 50 and kept.isdisjoint(alarm["repo"].lower() for alarm in ALL)
@@ -96,8 +106,8 @@ def test_what_is_given_today_is_compared_with_the_judgement(
     alarm |= {"pattern": pattern, "judged": judged, "note": "It falls."}
     lost = {**alarm, "sha256": "0", "judged": "doubtful"}
     (file := tmp_path / "alarms.jsonl").write_text(json.dumps(alarm) + "\n" + json.dumps(lost) + "\n")
-    monkeypatch.setattr(alarms.load, "__defaults__", (file,))
-    monkeypatch.setattr(sys, "argv", ["alarms", "--from", str(tmp_path / "snapshots")])
+    words = ["alarms", "--from", str(tmp_path / "snapshots"), "--alarms", str(file)]
+    monkeypatch.setattr(sys, "argv", words)
     alarms.main()
     printed = capsys.readouterr().out
     given = pattern == "overfitting"
