@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.kernel.step import SINGLE_PRECISION
 from chronicle.classify.measure import FEWEST_POINTS, can_resolve, improves, median, positive, rises, trend
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
@@ -14,7 +15,7 @@ from chronicle.classify.report import calibrated, numbered, overlap
 from chronicle.classify.resumed import judged, validation_stays
 from chronicle.classify.rules import RULES, loss_shapes, schedule, whole_run
 from chronicle.classify.rules.datasets import DATASET_SPIKE
-from chronicle.classify.rules.loss_shapes import BUMPS, FAST, LEVEL_SAMPLES, NO_SPIKE, RISES, SHIFT, SLOW
+from chronicle.classify.rules.loss_shapes import BUMPS, FAST, NO_SPIKE, RISES, SHIFT, SLOW
 from chronicle.classify.rules.objectives import FAILED, HACKING
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
 from chronicle.classify.view import AttemptView, View

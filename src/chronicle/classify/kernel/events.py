@@ -279,9 +279,8 @@ def judge_drop(mem: Memory, i: float) -> None:
         row = emit(mem, at.IS_DROP, mem.open[0], done, drop, before)
         place(row, onset, done, drop, drop / mem.levels[0][at.NOISE])
         row[at.SEEN_BY] = 0.0
-        restart_levels(
-            mem, state[at.SHORT], mem.config[at.MEMORY]
-        )  # or it would follow a rise that begins now
+        # a fresher level would follow a rise that begins now
+        restart_levels(mem, state[at.SHORT], mem.config[at.MEMORY])
 
 
 # ---- questions about the last samples: `ring` holds RING of them, i is the index of the newest

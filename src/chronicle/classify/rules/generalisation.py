@@ -56,10 +56,9 @@ RISING_ERRORS = 2.0, 3.0  # of the ranks since the minimum of few evaluations, a
 
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    if attempt.loss is not None:
-        yield from list(_overfitting(view, attempt, attempt.loss)) or lost_scores(
-            attempt, attempt.loss, view.thresholds
-        )
+    if (loss := attempt.loss) is not None:
+        overfits = list(_overfitting(view, attempt, loss))
+        yield from overfits or lost_scores(attempt, loss, view.thresholds)
     elif attempt.objective is not None and attempt.objective.role is Role.SCORE:
         yield from lost_scores(attempt, attempt.objective, view.thresholds)
     elif (few := judged_loss(attempt.series.values(), FEWEST_EPOCHS)) is not None:

@@ -58,6 +58,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
 from chronicle.classify.measure import last_decimal, median, positive
 from chronicle.classify.patterns import Trait, having
@@ -87,7 +88,6 @@ RISES = BUMPS | having(Trait.DIVERGES)  # the names of a rise by its shape alone
 LASTING = RISES - {FAST}
 MANY_ZEROS = 8  # samples of exactly 0.0 in a loss that stand for lost values
 FEW_ZEROS = 2  # such samples are enough at the end, if the gradient norm of each is NaN or Inf
-LEVEL_SAMPLES = 8  # before an event, whose median is the level there
 PACE_SHARE = 0.3  # of the rest must fall in the last third of the time since the peak
 DIGITS_OF_RISE = 2.5  # of the last decimal that is printed: less is rounding
 MOST_EPOCHS = 10_000  # of a training: where more rows are logged, a row is a step

@@ -34,11 +34,11 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.classify import measure
-from chronicle.classify.course import came_back
+from chronicle.classify.course import LEVEL_SAMPLES, came_back
 from chronicle.classify.kernel import Kind
 from chronicle.classify.measure import clipped_difference_noise, difference_noise, median, positive, scale
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
-from chronicle.classify.rules.loss_shapes import LEVEL_SAMPLES, NO_SPIKE, RISES, SHIFT, typed_findings
+from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.model import Finding, Floats, Role, Series
