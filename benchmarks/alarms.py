@@ -36,6 +36,17 @@ def load(file: Path = ALARMS) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
 
+def alarms_in(text: str) -> list[dict[str, Any]]:
+    """The alarms of a file, as an option."""
+    remedy = "name a file of the form of exam/alarms.jsonl"
+    try:
+        if alarms := load(Path(text)):
+            return alarms
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{text} cannot be read ({error}). Remedy: {remedy}") from None
+    raise argparse.ArgumentTypeError(f"{text} holds no alarm. Remedy: {remedy}")
+
+
 def precision(judged: Counter[str]) -> float | None:
     """The share of right alarms, without the doubtful ones; None if there are none."""
     clear = judged["right"] + judged["wrong"]
@@ -76,9 +87,9 @@ def read_again(alarms: Sequence[Alarm], snapshots: Path) -> Iterator[tuple[Alarm
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--from", dest="snapshots", type=folder, metavar="SNAPSHOTS")
-    parser.add_argument("--alarms", type=Path, default=ALARMS, help="another file of alarms")
+    parser.add_argument("--alarms", type=alarms_in, default=str(ALARMS), metavar="FILE", help="other alarms")
     options = parser.parse_args()
-    snapshots, alarms = options.snapshots, load(options.alarms)
+    snapshots, alarms = options.snapshots, options.alarms
     for key in (key for key in ("sample", "axis", "verdict", "pattern") if key in alarms[0]):
         print(markdown([key, *JUDGEMENTS, "right, without doubtful"], counts(alarms, key)), end="\n\n")
     if snapshots is None:

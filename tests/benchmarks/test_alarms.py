@@ -60,6 +60,32 @@ def test_no_alarm_is_of_a_repository_that_is_kept_apart() -> None:
     assert len(kept) > 50 and kept.isdisjoint(alarm["repo"].lower() for alarm in ALL)
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "FILE cannot be read ([Errno 2] No such file or directory: 'FILE'). "),
+        ("# A page", "FILE cannot be read (Expecting value: line 1 column 1 (char 0)). "),
+        ("", "FILE holds no alarm. "),
+    ],
+)
+def test_a_file_without_alarms_is_refused(
+    content: str | None,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "other.jsonl"
+    if content is not None:
+        file.write_text(content)
+    monkeypatch.setattr(sys, "argv", ["alarms", "--alarms", str(file)])
+    with pytest.raises(SystemExit):
+        alarms.main()
+    remedy = "Remedy: name a file of the form of exam/alarms.jsonl"
+    message = "error: argument --alarms: " + told.replace("FILE", str(file)) + remedy
+    assert capsys.readouterr().err.endswith(message + "\n")
+
+
 def test_judgements_are_counted() -> None:
     judged = [("bad", "right"), ("bad", "right"), ("bad", "wrong"), ("worrying", "doubtful")]
     rows = alarms.counts([{"verdict": verdict, "judged": how} for verdict, how in judged], "verdict")
