@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, LAUNCH_NAMES, STEP_NAMES
+from chronicle.metrics.aliases import (
+    CONSOLE_IN_EPOCH_NAMES,
+    EPOCH_NAMES,
+    IN_EPOCH_NAMES,
+    LAUNCH_NAMES,
+    STEP_NAMES,
+    word_set,
+)
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import role_of
 from chronicle.model import Fault, Floats, Place, Role, Steps
@@ -42,6 +49,16 @@ _NUMBERS = ("index", "idx", "number", "id", "count", "counter", "num")  # with w
 _TOTAL_PREFIXES = ("max_", "total_", "num_")  # what it counts up to: `global_step/max_steps`
 _COUNTERS = {*IN_EPOCH_NAMES, *EPOCH_NAMES}  # of what may begin again
 _TRACKER_STEP = "_step"  # counts calls of the tracker: any step that the trainer counts is preferred
+
+EPOCH_WORDS = ("epoch", "ep")
+# Words that make a counter's name one that does not count: "best step", "save every 100 steps".
+_NO_COUNT = word_set("""
+    accum accumulation best checkpoint every final first grad gradient inner last log max min n next num
+    patience per ppo save saved total until warmup
+""")
+_LENGTHS = {"episode steps", "episode_steps"}  # how many an episode has
+_IN_BRACKETS = re.compile(r"\(\w*\)$")
+_N_STEP_RANKS = 2 * len(STEP_NAMES)  # of `step_rank`; names that only count in a console come after these
 
 Mask = NDArray[np.bool_]
 
@@ -78,6 +95,37 @@ def step_rank(name: str) -> int | None:
     if counted in _RANK:
         return _RANK[counted] + (len(_RANK) if counted == _TRACKER_STEP else 0)
     return len(_RANK) + _RANK[below] if below and below != "epoch" else None
+
+
+@lru_cache(maxsize=4096)
+def rank_of_name(name: str) -> int | None:
+    """How well a name in a console counts steps (0 is best); None where it does not. Names of epochs have no
+    rank."""
+    name = _IN_BRACKETS.sub("", name)
+    rank, last = step_rank(name), last_word(name.replace("-", "_"))
+    if last in EPOCH_WORDS or name.lower() in _LENGTHS:
+        return None
+    if rank is None and may_count(name):
+        rank = step_rank(last) if " " in name else None
+        if rank is None and last in CONSOLE_IN_EPOCH_NAMES:
+            rank = _N_STEP_RANKS + CONSOLE_IN_EPOCH_NAMES.index(last)
+    return rank
+
+
+@lru_cache(maxsize=4096)
+def last_word(name: str) -> str:
+    """The last word of a name in lower case, without what stands in brackets behind it, or `index`."""
+    return re.split(r"[\s/.]", ITS_NUMBER.sub("", _IN_BRACKETS.sub("", name.lower())))[-1]
+
+
+def may_count(name: str) -> bool:
+    """Whether no word of a name says that it is a setting or a record: "best step", "steps per epoch"."""
+    return _NO_COUNT.isdisjoint(re.split(r"[\s/._]", name.lower()))
+
+
+def axis_of_rank(rank: int) -> str:
+    """What a counter of this rank counts."""
+    return STEP_NAMES[rank % len(STEP_NAMES)][1] if rank < _N_STEP_RANKS else "step"
 
 
 def _of_number(name: str) -> str:

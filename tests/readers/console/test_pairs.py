@@ -556,6 +556,10 @@ def test_a_statement_in_what_a_model_wrote_is_no_return_of_an_episode(line, read
             "err (T/V): 5.5/5.2, map (T/V): 20.5/22.1",
             {"T err": 5.5, "V err": 5.2, "T map": 20.5, "V map": 22.1},
         ),
+        (
+            "Epoch 3 | train loss / val loss: 0.52 / 0.61",
+            {"Epoch": 3.0, "train loss": 0.52, "val loss": 0.61},
+        ),
         ("Images (train/val): 500/100", {"Images (train/val)": 500.0}),
         ("Batch (12/100) loss: 0.5", {"Batch": 12.0, "loss": 0.5}),
     ],
@@ -573,3 +577,51 @@ def test_the_steps_that_a_loss_is_the_mean_of_belong_to_no_name():
     """As NumPyro's bar names them."""
     line = "300/3000 [00:02<00:15, 169.5it/s, init loss: 1079.0, avg. loss [151-300]: 281.5]"
     assert {"init loss": 1079.0, "loss": 281.5}.items() <= {p.name: p.value for p in pairs(line)}.items()
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("LOSS train 0.5 valid 0.6", {"LOSS train": 0.5, "LOSS valid": 0.6}),
+        ("Train loss: 0.5, val: 0.6, test: 0.7", {"Train loss": 0.5, "val loss": 0.6, "test loss": 0.7}),
+        (
+            "Loss train 0.5 val 0.6 | Acc train 0.9 val 0.8",
+            {"Loss train": 0.5, "Loss val": 0.6, "Acc train": 0.9, "Acc val": 0.8},
+        ),
+        ("Loss: 0.5, Train: 0.9, Val: 0.8", {"Loss": 0.5, "Train": 0.9, "Val": 0.8}),
+        ("train loss 0.5 lr 0.1 val 0.6", {"train loss": 0.5, "lr": 0.1, "val": 0.6}),
+    ],
+)
+def test_a_bare_phase_behind_a_measure_is_of_that_measure(line, read):
+    """As the training loop of PyTorch's introduction prints them; PyTorch Geometric's are scores."""
+    assert {pair.name: pair.value for pair in pairs(line)} == read
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("epoch 3 loss 2,9188 acc 0,027", {"epoch": 3.0, "loss": 2.9188, "acc": 0.027}),
+        ("epoch 3 Verlust 12,5000", {"epoch": 3.0, "Verlust": 12.5}),
+        ("epoch 1,234 loss 2.5", {"epoch": 1234.0, "loss": 2.5}),
+        ("epoch 3 on GPUs 0,1", {"epoch": 3.0, "on GPUs": 0.0}),
+    ],
+)
+def test_a_decimal_comma_may_stand_behind_a_blank(line, read):
+    assert {pair.name: pair.value for pair in pairs(line)} == read
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("epoch;3;loss;0.5;acc;0.75", {"epoch": 3.0, "loss": 0.5, "acc": 0.75}),
+        ("Loss [train]: 0.5 - Loss [valid]: 0.6", {"Loss (train)": 0.5, "Loss (valid)": 0.6}),
+        ("E012 loss 0.5", {"epoch": 12.0, "loss": 0.5}),
+        ("Epoch no. 12, loss 0.5", {"Epoch": 12.0, "loss": 0.5}),
+        ("Training Loss (epoch 12): 0.5", {"epoch": 12.0, "Training Loss": 0.5}),
+        ("train: 12 @ epoch:3/160 loss: 0.5", {"train iteration": 12.0, "epoch": 3.0, "loss": 0.5}),
+        ("done with train loss 0.5 and val loss 0.6", {"train loss": 0.5, "val loss": 0.6}),
+    ],
+)
+def test_other_ways_to_name_a_number(line, read):
+    named = {pair.name.removeprefix("done with "): pair.value for pair in pairs(line)}
+    assert named == read

@@ -34,6 +34,30 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"loss": LOSS, "accuracy": steps(*STEPS, first=0.5, by=0)},
         "step",
     ),
+    "headings of both phases that count the epoch, from 1 above lines from 0": (
+        "".join(
+            f"== training epoch {i} ==\nEpoch {i - 1} | loss = {5 - i / 2}\ntook 0.1 s\n\n"
+            f"== validate epoch {i} ==\nEpoch {i - 1} | loss = {5 - i / 2}\n"
+            for i in STEPS
+        ),
+        {"loss": steps(*range(10)), "validate/loss": steps(*range(10))},
+        "epoch",
+    ),
+    "phases in brackets above their numbers": (
+        repeated("Epoch {i}\n[train]\nloss {loss}\n[valid]\nloss {loss}\n"),
+        {"loss": LOSS, "valid/loss": LOSS},
+        "epoch",
+    ),
+    "phases between rules, the evaluation first": (
+        repeated("Epoch {i}\n==== Evaluation ====\nloss {loss}\n==== Training ====\nloss {loss}\n"),
+        {"loss": LOSS, "evaluation/loss": LOSS},
+        "epoch",
+    ),
+    "phases that are announced with dots": (
+        repeated("Epoch {i}\nTraining...\nloss {loss}\nValidating...\nloss {loss}\n"),
+        {"loss": LOSS, "validating/loss": LOSS},
+        "epoch",
+    ),
     "blocks under headings and rules, below settings with a learning rate": (
         "{'lr': 0.001, 'width': 256}\n"
         + repeated("EPOCH {i} of 10\n----------\n  Train loss: {loss}\n  Train acc: 0.5\n"),

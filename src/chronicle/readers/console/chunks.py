@@ -271,7 +271,7 @@ _BEGINS_LIKE_RECORD = re.compile(
     rb"|[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut"
     rb"|(?:resum|continu|restart|load|restor)(?:e|ed|ing)\b)"
     rb"|[^\w\n]{0,24}(?:ep(?:ochs?|isodes?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
-    rb"|\W{0,8}(?:test|val|eval|dev)[a-z]{0,7}(?: [a-z]{1,11})?(?::|\.\.\.)\s*$"
+    rb"|\W{0,84}(?:test|val|eval|dev)[a-z]{0,7}(?: [a-z]{1,11})?\s?(?::|\.{2,3}|[\])>=*#-]{1,84}:?)\s*$"
     rb"|\| [\w/]+ *\| *\|$|\s{0,8}[a-z]+\s+(?:iter|step|epoch)\b[^\n]{1,200}\|"
 )
 _WORDS_OF_RECORDS = re.compile(rb"(?:nan|inf)\b(?<!\w...)|best iteration|\|-{3,}\s{0,8}[a-z]")

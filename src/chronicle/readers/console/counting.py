@@ -23,7 +23,7 @@ from chronicle.readers.console import pairs
 from chronicle.readers.console.line_records import OF_TRAINING, Record
 from chronicle.readers.console.line_shapes import Form, Reading
 from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, key_of
-from chronicle.readers.step_axis import step_rank
+from chronicle.readers.step_axis import axis_of_rank, step_rank
 
 _NO_RANK = 1 << 30
 _MOST_COUNTED = 2.0**53
@@ -363,7 +363,7 @@ class Course:
             self._announced_epoch = 1.0  # since the last epoch had the number of epochs, they count from 1
             self.launch()
             now = self._now
-        self._rank, self.counter, self.axis = rank, pair.name, pairs.axis_of(rank)
+        self._rank, self.counter, self.axis = rank, pair.name, axis_of_rank(rank)
         now.beside_epoch, now.counted_in_epoch = has_epoch, now.epoch_named
         if self._plan.twofold and key_of(pair) in self._plan.twofold:  # `Batch 3/100`: epoch 3, batch 100
             now.epoch, pair = pair.value, Pair(pair.name, pair.of)

@@ -7,18 +7,17 @@ without a counter belong to the last step; before the first step they are settin
 
 from __future__ import annotations
 
+import math
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.metrics.arithmetic import equal, first_showings, is_new
-from chronicle.metrics.names import name_words, role_of
+from chronicle.metrics.names import role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import gathered
 from chronicle.model import Attempt, Floats, Role, Steps
@@ -27,7 +26,7 @@ from chronicle.readers.console.chunks import PossibleRecord
 from chronicle.readers.console.counting import LABEL, Course, Repeats
 from chronicle.readers.console.line_records import LAUNCH, LOADED, REPEATED, RESUMED, TRIAL, Gatherer, Record
 from chronicle.readers.console.line_shapes import Learned
-from chronicle.readers.console.log import Column, Log
+from chronicle.readers.console.log import Column, Log, roles_by_program
 from chronicle.readers.console.pairs import IMPROVED, PROGRESS, is_judged, is_known, is_result
 from chronicle.readers.console.plan import plan_of, shapes_of
 from chronicle.readers.console.text_tables import settings
@@ -47,7 +46,6 @@ _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _RECENT_ROWS, _PAUSE_TIMES = 64, 10.0  # a process that starts again takes longer than a row
 _FIRST_NAMES = 3  # names of arguments by which a line of them is recognised
 _MOST_INDENTED = 1 << 30  # before anything counts
-_GENERATIONS, _FITNESS = {"gen", "generation", "generations"}, {"best", "avg", "average", "mean", "max"}
 
 
 def identify(head: Head) -> bool:
@@ -78,21 +76,8 @@ def read(path: Path) -> list[Attempt]:
         _settle_bars(log)
     _name_improvements(columns)
     log.rows.columns = columns = held_out_by_file(path, columns)
-    log.rows.roles |= _roles_by_program(columns, reader.course.counter)
+    log.rows.roles |= roles_by_program(columns, reader.course.counter)
     return log.attempts()
-
-
-def _roles_by_program(columns: Mapping[str, Column], counter: str) -> dict[str, Role]:
-    """The roles of metrics whose names only make sense in the lines of one program."""
-    roles = dict[str, Role]()
-    if (learn := columns.get("learn")) and learn[0][-1] > learn[0][0]:
-        # CatBoost names no metric, but each of its trees fits the training data better: what rises is a score
-        roles |= {"learn": Role.SCORE, "test": Role.VALIDATION_SCORE}
-    if pairs.last_word(counter) in _GENERATIONS:  # whose best and mean are the objective
-        words = ((name, name_words(name) - {"score"}) for name in columns)
-        fitness = [n for n, own in words if pairs.last_word(n) in _FITNESS or (own and own <= _FITNESS)]
-        roles |= dict.fromkeys(fitness, Role.OBJECTIVE)
-    return roles
 
 
 def _name_improvements(columns: dict[str, Column]) -> None:
@@ -123,7 +108,7 @@ def _separate_uncounted(log: Log, uncounted: Mapping[str, Mapping[int, str]]) ->
                 columns[f"{label}/{name}"] = _in_rows(values[own], rows[own])
 
 
-def _in_rows(values: NDArray[Any], rows: NDArray[Any]) -> Column:
+def _in_rows(values: Floats, rows: Steps) -> Column:
     """A column of these values in these rows."""
     return array("d", values), array("i", rows.tolist())
 
@@ -230,6 +215,7 @@ class LogReader:
         # Of the last line with the means of an evaluation so far: names, batch, and how many rows there were.
         self._running: tuple[Sequence[str], pairs.Pair, int] = (), pairs.Pair("", 0.0), 0
         self._evaluation = ""  # that was announced, until something counts
+        self._headed = math.nan  # the epoch in the line before, if that is a heading
         self._announced = False  # whether one was, in this epoch
         self._launch = _Launch()
         self._loaded = ""  # what was said of checkpoints that were loaded since something counted
@@ -281,12 +267,13 @@ class LogReader:
         for record in self._gatherer.records(self.log.lines(PossibleRecord, self)):
             event, trial = record.form.event, record.form.trial
             if event == line_records.EVALUATES:
-                self._evaluation, self._announced = record.evaluation, True
+                self._evaluation, self._announced = record.evaluation, bool(record.evaluation)
+                self._repeats = (
+                    self._repeats if self._announced else Repeats()
+                )  # what follows goes on with none
                 continue
             self._announced &= record.epoch is None
-            if event or record.counters or record.epoch:  # "Validation results - Epoch: 5" is a heading, too
-                is_heading = record.form.n_counters == len(record.shape) and PROGRESS not in record.shape
-                self._evaluation = record.evaluation * is_heading
+            self._note_heading(record)
             if event in (LAUNCH, REPEATED, TRIAL):  # it begins if the next count does not continue
                 self._repeats = Repeats()
                 if event == TRIAL:
@@ -308,6 +295,18 @@ class LogReader:
                 at = record.counters[0][1].value if record.counters else None
                 what = line_records.LOADED if event == RESUMED else event
                 self.log.event(record.sources[0].line, f"checkpoint-{what}", checkpoint_step=at)
+
+    def _note_heading(self, record: Record) -> None:
+        """Keeps the evaluation that a heading announces ("Validation results - Epoch: 5") until another line
+        counts. The one right below may count the epoch once more, perhaps from 0, if it tells no phase."""
+        headed, self._headed = self._headed, math.nan
+        if not (record.form.event or record.counters or record.epoch):
+            return
+        is_heading = record.form.n_counters == len(record.shape) and PROGRESS not in record.shape
+        epoch = record.epoch.value if record.epoch and not record.counters else math.nan
+        tells_phase = record.measures_evaluations or line_records.OF_TRAINING.search(record.sources[0].words)
+        if is_heading or tells_phase or headed - epoch not in (0, 1):
+            self._evaluation, self._headed = record.evaluation * is_heading, epoch if is_heading else math.nan
 
     def _step_of(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, and whether it counts. After a line that announces a launch, a step that does

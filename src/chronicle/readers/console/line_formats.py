@@ -20,9 +20,9 @@ from chronicle.readers.console.chunks import NAN, NUMBER, Prefix, units_as_names
 from chronicle.readers.console.counting import Epochs
 from chronicle.readers.console.line_records import Gatherer, is_resumed
 from chronicle.readers.console.log import SETTING, Line, Log
-from chronicle.readers.console.pairs import PROGRESS, axis_of, is_judged, pairs
+from chronicle.readers.console.pairs import PROGRESS, is_judged, pairs
 from chronicle.readers.console.plan import plan_of
-from chronicle.readers.step_axis import counts_steps
+from chronicle.readers.step_axis import axis_of_rank, counts_steps
 from chronicle.readers.text import Head
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
@@ -118,7 +118,7 @@ def _read_pairs(log: Log, line: Line) -> None:
     """Reads a line that the trainer itself did not print: a step with a metric that is judged, or a fault."""
     record = next(Gatherer().records([line]), None)
     rank, counter = record.counters[0] if record and record.counters else (0, None)
-    if record and counter and axis_of(rank) == "step" and counter.name != PROGRESS:
+    if record and counter and axis_of_rank(rank) == "step" and counter.name != PROGRESS:
         values = record.numbers(counter.name, phases=True)
         if any(map(is_judged, values)) and log.add(line, int(counter.value), values):
             return

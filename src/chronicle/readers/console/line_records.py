@@ -26,26 +26,19 @@ from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import shortened, time_in, words_start
 from chronicle.readers.console.line_shapes import Reading, Shapes, Words, form_of
 from chronicle.readers.console.log import Line, Source
-from chronicle.readers.console.pairs import (
-    PROGRESS,
-    Pair,
-    counts,
-    is_judged,
-    is_known,
-    is_result,
-    last_word,
-)
+from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, is_known, is_result
 from chronicle.readers.console.text_tables import Table, pairs_in
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
+from chronicle.readers.step_axis import last_word
 
 LOADED, RESUMED = "loaded", "resumed"  # of a checkpoint
 LAUNCH = "launch"  # a line that says when a training began
 REPEATED = "repeated"  # a heading of the log's beginning that comes again
 TRIAL = "trial"  # the heading of one of several trainings
-EVALUATES = "evaluates"  # the heading of the results of an evaluation
+EVALUATES = "evaluates"  # the heading of the results of an evaluation, or of the training again
 
 _EVALUATION = re.compile(
-    r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev|cv)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/\\-]|\.\w)",
+    r"(?<![\w/.\\-])(?:(val|valid|validat(?:e|ion)|eval|evaluat(?:e|ion)|test|dev|cv)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/\\-]|\.\w)",
     re.IGNORECASE,
 )
 OF_TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
@@ -84,8 +77,14 @@ _LAUNCH = re.compile(
 )
 # "Test Error: ", as of PyTorch's first tutorial.
 _OF_EVALUATION = re.compile(
-    r"[^\w\n]{0,8}(test|val(?:id(?:ation)?)?|eval(?:uation)?|dev)"
+    r"[^\w\n]{0,8}(?P<phase>test|val(?:id(?:ation)?)?|eval(?:uation)?|dev)"
     r"(?:(?: (?:errors?|results?|metrics|performance|set))?:| (?:begins?|start(?:s|ed)?)(?:\.\.\.|:))\s*",
+    re.IGNORECASE,
+)
+# `[valid]`, `=== Evaluation ===`, `Validating...`; or the same of the training, after which that is over.
+_PHASE_ALONE = re.compile(
+    r"(?P<mark>[\[(<]|[=*#-]{2,80})?\s?(?:train(?:ing)?|(?P<phase>dev|test(?:ing)?|val(?:id(?:ation|ating)?)?"
+    r"|eval(?:uation|uating)?))(?: (?:phase|set|results?))?\s?(?(mark)(?:[\])>]:?|[=*#-]{2,80})|\.{2,3})",
     re.IGNORECASE,
 )
 HEADING = re.compile(
@@ -117,8 +116,8 @@ def _words_of(named: Sequence[Pair], text: str) -> Words:
     event = (checkpoint.lastgroup or "") if checkpoint else ""
     if not checkpoint and not named and _LAUNCH.match(text):
         event = LAUNCH
-    if not named and (heading := _OF_EVALUATION.fullmatch(text)):
-        return Words(heading[1].lower(), EVALUATES)
+    if not named and (heading := _OF_EVALUATION.fullmatch(text) or _PHASE_ALONE.fullmatch(text)):
+        return Words((heading["phase"] or "").lower(), EVALUATES)
     if not is_bar and _RESUMED.match(text):
         event = RESUMED
     trial, is_heading = _trial(named, text)

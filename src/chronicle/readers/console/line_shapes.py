@@ -22,7 +22,8 @@ from chronicle.metrics.names import LOSSES, is_total
 from chronicle.metrics.roles import by_names
 from chronicle.model import Floats, Role
 from chronicle.readers.console.chunks import NAN, time_in, with_zeros, words_start
-from chronicle.readers.console.pairs import last_word, names_epoch, rank_of_name
+from chronicle.readers.console.pairs import names_epoch
+from chronicle.readers.step_axis import last_word, rank_of_name
 
 _MAX_SHAPE_BYTES = 1000  # of a line whose shape may be known
 _FEWEST_LINES = 16  # of a shape, before it is learned

@@ -14,25 +14,16 @@ import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
+from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, word_set
 from chronicle.metrics.names import LOSSES, MEASURES, compiled, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import WRAPPED, number
 from chronicle.readers.console.chunks import shortened, units_as_names
-from chronicle.readers.step_axis import ITS_NUMBER, is_counter, step_rank
+from chronicle.readers.step_axis import EPOCH_WORDS, is_counter, last_word, may_count, rank_of_name
 
-_N_STEP_RANKS = 2 * len(STEP_NAMES)  # the ranks of `step_rank`; names that count within an epoch come after
-EPOCH_WORDS = ("epoch", "ep")
 PROGRESS = "progress"  # the name of "12/100" and of bars
 IMPROVED = "improved "  # begins the name of a loss that is logged only when it is the best so far, or again
 _JUDGED = {*LOSSES, *MEASURES, Role.GRAD_NORM, Role.LEARNING_RATE}
-# Words that make a counter's name one that does not count: "best step", "save every 100 steps".
-_NO_COUNT = word_set("""
-    accum accumulation best checkpoint every final first grad gradient inner last log max min n next num
-    patience per ppo save saved total until warmup
-""")
-_LENGTHS = {"episode steps", "episode_steps"}  # how many an episode has
-_IN_BRACKETS = re.compile(r"\(\w*\)$")
 
 
 class Pair(NamedTuple):
@@ -45,39 +36,10 @@ class Pair(NamedTuple):
     unit: int = 0
 
 
-def _words(name: str) -> set[str]:
-    return set(re.split(r"[\s/._]", name.lower()))
-
-
-@lru_cache(maxsize=4096)
-def last_word(name: str) -> str:
-    """The last word of a name in lower case, without what stands in brackets behind it, or `index`."""
-    return re.split(r"[\s/.]", ITS_NUMBER.sub("", _IN_BRACKETS.sub("", name.lower())))[-1]
-
-
-@lru_cache(maxsize=4096)
-def rank_of_name(name: str) -> int | None:
-    """How well a name counts steps (0 is best); None where it does not. Names of epochs have no rank."""
-    name = _IN_BRACKETS.sub("", name)
-    rank, last = step_rank(name), last_word(name.replace("-", "_"))
-    if last in EPOCH_WORDS or name.lower() in _LENGTHS:
-        return None
-    if rank is None and not _NO_COUNT & _words(name):
-        rank = step_rank(last) if " " in name else None
-        if rank is None and last in CONSOLE_IN_EPOCH_NAMES:
-            rank = _N_STEP_RANKS + CONSOLE_IN_EPOCH_NAMES.index(last)
-    return rank
-
-
-def axis_of(rank: int) -> str:
-    """What a counter of this rank counts."""
-    return STEP_NAMES[rank % len(STEP_NAMES)][1] if rank < _N_STEP_RANKS else "step"
-
-
 @lru_cache(maxsize=4096)
 def names_epoch(name: str) -> bool:
     """Whether a name counts epochs, which "best results observed at epoch" and "loss epoch" do not."""
-    return last_word(name) in EPOCH_WORDS and not _NO_COUNT & _words(name) and not is_judged(name)
+    return last_word(name) in EPOCH_WORDS and may_count(name) and not is_judged(name)
 
 
 def is_round(name: str) -> bool:
@@ -139,7 +101,7 @@ def _of_levanter(match: re.Match[str]) -> str:
 
 _STATISTIC = re.compile(r"(?i)\b(avg|average|mean|median|min|max|std)(?= ?[:=])")
 _OF_LOSSES = re.compile(r"\b[A-Za-z]\w{0,20}(?==[-\d.])")
-_NAME_AND_NUMBER = rf"([A-Za-z][\w ./()-]{{0,40}})[,\t](?= ?{_FLOAT}(?:[,\t]|$))"
+_NAME_AND_NUMBER = rf"([A-Za-z][\w ./()-]{{0,40}})[,;\t](?= ?{_FLOAT}(?:[,;\t]|$))"
 _COUNT = r"(\d{1,9}(?:/\d{1,9})?)(?=[\s:,|\])])"
 # A text that such a line holds, a pattern, and what replaces its first match.
 # fmt: off
@@ -244,13 +206,16 @@ _WORDINGS: tuple[tuple[str, str, Any], ...] = (
     # "Epoch12: loss 0.5", "[Step#100] loss 0.5", "Ep3/9 Iter20: loss 0.5", "step#: 100  loss: 0.5"
     ("", r"(?i)^([^\w\n]{0,8}(?:\w+ )??)(ep(?:och)?|step|iter(?:ation)?|episode)(?:[_#-]|#: {1,8})?"
      rf"{_COUNT}(?:([\s,|]{{1,3}})(step|iter(?:ation)?|batch)[_#-]?{_COUNT})?", r"\1\2 \3\4\5 \6"),
-    ("E", r"^E\s{0,3}(\d{1,9}/\d{1,9})(?=\s{0,2}[|:,-])", r"epoch \1"),  # "E  1/500 | Loss:4.23"
+    # "E  1/500 | Loss:4.23", "E012 loss 0.5"
+    ("E", r"^E\s{0,3}(\d{1,9}/\d{1,9}(?=\s{0,2}[|:,-])|\d{1,9}(?=:? (?i:train )?(?i:loss)))", r"epoch \1"),
+    (" (epoch ", r"^([A-Za-z][\w ]{0,40}) \(epoch (\d{1,9})\)(?=[:=])", r"epoch \2, \1"),
+    (" @ epoch:", r"^([a-z]{2,9}): (\d{1,12}) @ epoch:", r"\1 iteration \2 epoch "),  # VoxelNet
     # "loss 0.82/0.81": of the training and held out
     ("/", r"(?i)(?<!val )(?<!test )\b(loss|acc(?:uracy)?)([:= ]{1,3})(\d+\.\d+)\s?/\s?(\d+\.\d+)(?![\d/.])",
      r"train_\1\2\3 val_\1\2\4"),
     (" loss rc:", r"\bE (\d{1,9}) B (\d{1,12}) (?=loss rc:)", r"epoch \1 batch \2 "),  # pixelNeRF
-    # "lr, 0.001", and "Step, 100, Loss, 0.5": names and numbers in turn
-    (",", rf"^(?:(?:{_NAME_AND_NUMBER} ?{_FLOAT}(?:, ?|$)){{2,99}}"
+    # "lr, 0.001", "Step, 100, Loss, 0.5" and "step;100;loss;0.5": names and numbers in turn
+    ("", rf"^(?:(?:{_NAME_AND_NUMBER} ?{_FLOAT}(?:[,;] ?|$)){{2,99}}"
      rf"|(?i:(?:\w+[_ ])?(?:lr|loss|acc|epoch|step), {_FLOAT}))$",
      lambda match: re.sub(_NAME_AND_NUMBER, r"\1:", match[0])),
     ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),  # Flax's language models
@@ -268,7 +233,7 @@ _WORDINGS: tuple[tuple[str, str, Any], ...] = (
     ("dataset: ", r"\bdataset: ([A-Za-z][\w-]{0,40})[,|;]? +(?=[A-Za-z]\w{0,20}: [\d.])", r"\1/"),
     ("--> ", r"^(\w+) -{1,3}> (?=\w+ ?: ?[\d.])", r"\1/"),  # "sofa --> mAP : 0.7": one class
     ("FB1:", r"^\s*(\S+): +(precision:.*?)(recall:.*?)(?=FB1:)", r"\1/\2\1/\3\1/"),  # the same, of conlleval
-    (" num", r"(?i)\b(epoch|step|iter(?:ation)?) num(?:ber)?(?=[ :=]{1,3}\d)", r"\1"),
+    (" n", r"(?i)\b(epoch|step|iter(?:ation)?) n(?:um(?:ber)?|[or]\.)(?=[ :=]{1,3}\d)", r"\1"),
     # Tacotron 2
     ("Grad Norm ", rf"\bTrain loss (\d+) ({_FLOAT}) Grad Norm ", r"iteration \1 Train loss = \2 Grad Norm "),
     # "Train: [0/300][50/1251]" of Swin, "Epoch(train) [1][50/858]" of OpenMMLab: epochs, then batches
@@ -306,18 +271,27 @@ _NUMBERED = re.compile(
 _VALUES = rf"({_FLOAT}%?(?: ?/ ?{_FLOAT}%?){{1,3}})(?![\w./%])"
 _IN_SLASHES = re.compile(
     r"(?<![\w./])(?:([A-Za-z]\w{0,30}) ?[(\[](\w{1,20}(?:/[A-Za-z]\w{0,20}){1,3})[)\]]"
-    rf"|([A-Za-z]\w{{2,20}}(?:/[A-Za-z]\w{{2,20}}){{1,3}}) ([A-Za-z]\w{{0,30}}))[ :=]{{1,3}}{_VALUES}"
+    rf"|([A-Za-z]\w{{2,20}}(?:/[A-Za-z]\w{{2,20}}){{1,3}}) ([A-Za-z]\w{{0,30}})"
+    rf"|((?:[A-Za-z]\w{{0,20}} ){{1,3}}/(?: [A-Za-z]\w{{0,20}}){{1,3}}))[ :=]{{1,3}}{_VALUES}"
 )
-# A decimal comma: 0,523 and 12,5 and 3,1416, but not 1,000.
-_DECIMAL_COMMA = re.compile(r"[:=]\s{0,8}[-+]?(?:0,\d+|\d{1,15},(?:\d\d?|\d{4,}))(?![\d.]|,\d)")
+# A decimal comma: 0,523 and 12,5 and 3,1416, but not 1,000; without a sign before it only 0,523 and 3,1416.
+_DECIMAL_COMMA = re.compile(
+    r"(?:[:=]\s{0,8}[-+]?(?:0,\d+|\d{1,15},(?:\d\d?|\d{4,}))|[A-Za-z]\s{1,8}-?(?:0,\d{3,}|\d{1,15},\d{4,}))"
+    r"(?![\d.]|,\d)"
+)
+# A phase in square brackets behind a name: `Loss [train]: 0.5`.
+_PHASE_IN_BRACKETS = re.compile(
+    r"(?i)(?<=\w) ?\[(train|training|val|valid|validation|test|dev|eval)\](?=\s?[:=])"
+)
 
 
 def _each_named(match: re.Match[str]) -> str:
     """``Loss (train/val): 0.5/0.6`` as ``train Loss: 0.5, val Loss: 0.6``; counts (`12/100`) as they are."""
-    name, parts, values = match[1] or match[4], match[2] or match[3], match[5].replace(" ", "")
+    name, parts, values = match[1] or match[4] or "", match[2] or match[3] or match[5], match[6]
     named = zip(parts.split("/"), values.split("/"), strict=False)
     is_meant = parts.count("/") == values.count("/") and "." in values
-    return ", ".join(f"{part} {name}: {value}" for part, value in named) if is_meant else match[0]
+    pairs_of = (f"{part.strip()} {name}".strip() + f": {value.strip()}" for part, value in named)
+    return ", ".join(pairs_of) if is_meant else match[0]
 
 
 def reworded(text: str) -> str:
@@ -332,6 +306,7 @@ def reworded(text: str) -> str:
     text = _COUNT_IN_BRACKETS.sub(r"\1: (", text) if "(" in text else text
     text = units_as_names(_GLUED.sub(r"\1 ", text))
     text = _IN_SLASHES.sub(_each_named, text) if "/" in text else text
+    text = _PHASE_IN_BRACKETS.sub(r" (\1)", text) if "]" in text else text
     numbered = [name for name, _ in dict.fromkeys(_NUMBERED.findall(text))]
     again = (name for name in dict.fromkeys(numbered) if numbered.count(name) > 1)
     for name in [name for name in again if not counts(Pair(name, 0.0))]:
@@ -386,7 +361,9 @@ _PART_NAME = re.compile(
     r"""["']([A-Za-z_][\w ./-]{0,60})["']\s?:|(?:^|(?<=, ))([A-Za-z_]\w{0,60}) (?=[-\d])"""
 )
 _PHASE = re.compile(r"(?i)(?<![\w/])(train(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?|test|dev)(?![\w/])")
+_A_PHASE = re.compile(rf"(?i)(?<![a-z])(?:{'|'.join(sorted(OF_TRAINING | OF_EVALUATION))})(?![a-z])")
 _COPULA = {"is", "was", "are", "equals"}  # "loss is 2.5" names a loss, but `IS` alone the Inception Score
+_JOINING = re.compile(r"(?i)^(?:(?:with|and|its|the) )+(?=[a-z])")
 _HEADING = re.compile(r"(?i)\b(?:metrics|results|stats) (?=[A-Za-z])")  # of the names in a line
 # A number behind one of these words belongs to no name.
 _PREPOSITIONS = word_set("""
@@ -423,6 +400,7 @@ def pairs(text: str) -> list[Pair]:
         if words.rpartition(" ")[2].lower() in _NO_MEASURE:
             continue
         name = words if words and _BEST.match(text, match.start("name")) else _name(words)
+        name = _of_measure(name, in_line[-1].name) if in_line else name
         if words and (not name or start == unit_start):
             sign = text[match.end("name") : match.start("value")]
             unit_start = -1 if ":" in sign or "=" in sign else match.end() + 1
@@ -461,6 +439,14 @@ def _in_pairs(text: str) -> str:
     return _PARTS_OF_LOSS.sub(_named_as_loss, _HISTORY.sub("", text)) if "{" in text else text
 
 
+def _of_measure(name: str, before: str) -> str:
+    """A bare phase right behind the measure of another phase, with the name of that measure: ``val Loss`` in
+    `train Loss 0.5 val 0.6`."""
+    if not _A_PHASE.fullmatch(name) or not is_judged(before) or _A_PHASE.fullmatch(before):
+        return name
+    return _A_PHASE.sub(name, before, count=1) if _A_PHASE.search(before) else name
+
+
 def _of_phase(name: str, since: str) -> str:
     """A name that stood in the line before, with the phase that is named ``since``: both have a value, as in
     `Train: loss=0.5, acc=0.7; Val: loss=0.6, acc=0.6`."""
@@ -470,8 +456,9 @@ def _of_phase(name: str, since: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _name(words: str) -> str:
-    """The name without the verb that joins it to its number; "" where the words name nothing."""
-    words = _HEADING.sub("", words)
+    """The name without the verb that joins it to its number, and what joins it to the words before; "" where
+    the words name nothing."""
+    words = _JOINING.sub("", _HEADING.sub("", words))
     while (last := words.rpartition(" ")[2].lower()) in _COPULA and words != "IS":
         words = words[: -len(last)].strip()
     if last in _PREPOSITIONS or _NO_NAME.search(words):

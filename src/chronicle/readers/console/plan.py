@@ -41,7 +41,7 @@ from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, is_known,
 from chronicle.readers.console.text_tables import header, pairs_in
 from chronicle.readers.items import FEWEST_ITEMS
 from chronicle.readers.runs_in_table import names_an_evaluation
-from chronicle.readers.step_axis import Column, goes_up_and_down, is_whole, step_rank
+from chronicle.readers.step_axis import Column, axis_of_rank, goes_up_and_down, is_whole, last_word, step_rank
 from chronicle.readers.text import Head
 
 MOST_LINES = 6000  # that are read from either end
@@ -275,7 +275,7 @@ def _counts(rank: int, occurrences: Sequence[Pair], epochs: Sequence[float]) -> 
         rows = np.arange(len(values))
         if goes_up_and_down(Column(values, rows), Column(np.array(epochs), rows)):
             return False
-    if pairs.axis_of(rank) != "step":
+    if axis_of_rank(rank) != "step":
         return bool(_RECORDS_A_RESTART * n_falls <= len(values))
     return bool(n_falls <= 2 * n_rises + 1) or _is_twofold(occurrences)
 
@@ -477,7 +477,7 @@ def _tells_loss(record: Record) -> bool:
 def _has_loss(names: Iterable[str]) -> bool:
     """Whether these are names of a loss, too, as other programs print none."""
     losses = (name for name in names if "loss" in name.lower() or role_of(name) in LOSSES or is_bound(name))
-    return any(pairs.last_word(name) not in _OF_SOLVERS for name in losses)
+    return any(last_word(name) not in _OF_SOLVERS for name in losses)
 
 
 def _has_score(names: Iterable[str]) -> bool:
