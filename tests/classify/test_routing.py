@@ -82,3 +82,12 @@ def test_what_is_no_whole_layer_is_not_judged() -> None:
     assert collapses({"moe/load_balancing_loss": EXPERTS * loads(5).max(1)}) == []
     assert collapses(by_expert(np.zeros((STEPS, EXPERTS)))) == []
     assert collapses(by_expert(np.full((STEPS, EXPERTS), np.nan))) == []
+
+
+@pytest.mark.parametrize(("taken", "found"), [(0.86, True), (0.55, True), (0.45, False)])
+def test_one_expert_that_takes_most_tokens_leaves_the_others_too_little(taken: float, found: bool) -> None:
+    """However alike the others share the rest."""
+    shares = np.random.default_rng(2).dirichlet(np.full(EXPERTS, 200.0), STEPS)
+    shares[100:, 1:] *= (1 - taken) / shares[100:, 1:].sum(1, keepdims=True)
+    shares[100:, 0] = taken
+    assert [f.start_step for f in collapses(by_expert(shares))] == [100] * found

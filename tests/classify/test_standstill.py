@@ -323,3 +323,16 @@ def test_a_loss_at_the_level_of_guessing_is_learned_where_that_of_a_data_set_fal
     logged = {"loss": loss, "text_loss": of_text}
     assert "failed-run" not in classify({**logged, "code_loss": 4 * np.exp(-k / 15)}).patterns
     assert "failed-run" in classify({**logged, "code_loss": 2.5 + noise[1]}).patterns
+
+
+@pytest.mark.parametrize(("ends_at", "found"), [(0.0, False), (0.5, True), (1.0, True)])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_level_that_a_whole_cooldown_does_not_lower_is_where_learning_ends(
+    ends_at: float, found: bool, seed: int
+) -> None:
+    """As of fine-tuning a language model: 2.1 falls to the entropy of its data, and no further."""
+    t = np.arange(600) / 600
+    loss = 1.2 + 0.9 * np.maximum(1 - 4 * t, 0) + np.random.default_rng(seed).normal(0, 0.03, 600)
+    rate = 2e-4 * (ends_at + (1 - ends_at) * (1 + np.cos(np.pi * t)) / 2)
+    judged = classify({"loss": loss, "learning_rate": rate})
+    assert ("plateau" in judged.patterns) is found

@@ -140,3 +140,25 @@ def test_names_without_a_part_are_what_patterns_find(name: str) -> None:
     assert arithmetic._without_last_part(name) == re.sub(r"[^/.:]+$", "", name)
     assert arithmetic._without_last_word(name) == re.sub(r"(?<=[_\W])[^\W_]+$|\d+$", "", name)
     assert arithmetic._without_first_word(name) == re.sub(r"^[^\W_]+(?=[_\W])", "", name)
+
+
+@pytest.mark.parametrize("n_rows", [40, 60, 100])
+@pytest.mark.parametrize("noise", [0.001, 0.003])
+def test_a_smooth_course_is_seldom_taken_for_a_running_mean(n_rows: int, noise: float) -> None:
+    """One of a hundred at most, whose noise would be multiplied by the number of its rows."""
+    random, row = np.random.default_rng(1), np.arange(1, n_rows + 1)
+    undone = 0
+    for _ in range(200):
+        floor, height, power = random.uniform(0.3, 2.5), random.uniform(1, 6), random.uniform(0.2, 1)
+        course = (floor + height * row**-power) * np.exp(noise * random.standard_normal(n_rows))
+        logged = Series("loss", Role.LOSS, 10 * row, course, np.full(n_rows, np.nan))
+        undone += arithmetic.without_mean(logged, is_named=False) is not logged
+    assert undone <= 2
+
+
+def test_a_divergence_at_the_end_of_a_smooth_course_is_no_end_of_a_running_mean() -> None:
+    random, row = np.random.default_rng(17), np.arange(1, 61)
+    course = (2.4 + 4.0 * row**-0.65) * np.exp(0.004 * random.standard_normal(60))
+    course[48:] *= 1 + 0.016 * np.arange(1, 13)
+    logged = Series("loss", Role.LOSS, 100 * row, course, np.full(60, np.nan))
+    assert arithmetic.without_mean(logged, is_named=False) is logged

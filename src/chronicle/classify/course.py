@@ -54,6 +54,7 @@ LEVEL_SAMPLES = 8  # before an event, whose median is the level there
 FEWEST_TURNS, MOST_APART = 4, 16  # times that a rise is gone and there again; samples from one to the next
 TALL_SHARE = 0.9  # of the samples of a rise: higher ones are spikes in it
 HALF = 0.5  # of a height, or of the progress that was expected
+FEWEST_BELOW = 3  # samples at the end of a short log below all before a rise: it was over
 SMOOTHED_SAMPLES = 5  # whose median decides when a rise was over
 
 
@@ -250,8 +251,10 @@ def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Threshold
     """The sample from which on a rise from sample ``a`` was over: ``a`` if it is no rise at all, None
     if it is not over or cannot be judged. The log must end at the old level and at the forecast."""
     rest = len(y) - a
-    if rest < FEWEST_MEDIANS:
-        return None
+    if rest < FEWEST_MEDIANS:  # too few for a trend: the loss itself must lie below all that it had been
+        above = np.flatnonzero(y[a:] > y[:a].min(initial=np.inf))
+        back = int(above[-1]) + 1 if len(above) else 0
+        return a + back if a and rest - back >= FEWEST_BELOW else None
     width = min(max(rest // 8, 4), END_SAMPLES) | 1
     first = int(np.searchsorted(steps, steps[0] + limits.settling * (steps[a - 1] - steps[0]))) if a else 0
     first = first if a - first >= FEWEST_MEDIANS else 0  # huge first values would distort the fit

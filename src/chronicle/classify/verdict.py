@@ -9,7 +9,16 @@ import numpy as np
 
 from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.kernel.step import SINGLE_PRECISION
-from chronicle.classify.measure import FEWEST_POINTS, can_resolve, improves, median, positive, rises, trend
+from chronicle.classify.measure import (
+    FEWEST_POINTS,
+    can_resolve,
+    finite,
+    improves,
+    median,
+    positive,
+    rises,
+    trend,
+)
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated, numbered, overlap
 from chronicle.classify.resumed import judged, validation_stays
@@ -254,8 +263,16 @@ def explanation(view: View, finding: Finding) -> str:
     if planned := next((why for a in attempts for why in _planned(a, finding)), ""):
         return planned
     is_over = finding.pattern in (FAST, SLOW) and finding.end_step is not None
-    is_restart = is_over and schedule.at_restart(view, finding, np.inf)
+    is_restart = (is_over or _ends_below(view, finding)) and schedule.at_restart(view, finding, np.inf)
     return "the schedule of the learning rate started again there" if is_restart else ""
+
+
+def _ends_below(view: View, finding: Finding) -> bool:
+    """Whether a level shift has come down below the level before it, on a course that lies higher."""
+    losses = (s for a in view.named(finding.attempt) for s in a.series.values() if s.metric == finding.metric)
+    ends = (median(finite(s).values[-LEVEL_SAMPLES:]) for s in losses)
+    before = finding.evidence.get("before_loss", -np.inf)
+    return finding.pattern == SHIFT and any(end < before for end in ends)
 
 
 def _why_it_rises(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
@@ -338,12 +355,28 @@ def _planned(attempt: AttemptView, finding: Finding) -> Iterator[str]:
             yield f"{series.metric} was switched on"
     if weighed_anew(attempt, finding):
         yield "no logged part of the loss rose with it, so their weights changed"
-    for series in attempt.by_role(Role.OTHER) if finding.pattern in BUMPS else ():
-        edges = np.flatnonzero(series.values[1:] != series.values[:-1]) + 1
-        away = np.abs(edges - np.searchsorted(series.steps, finding.start_step))
-        rare = len(edges) <= min(SETTING_SAMPLES, len(series) / (20 * SETTING_SAMPLES))
-        if rare and np.any(away <= SETTING_SAMPLES):
+    goes_on = finding.pattern in BUMPS or (
+        _jumps(attempt.loss, finding) and _learns_on(attempt.loss, finding)
+    )
+    for series in attempt.by_role(Role.OTHER) if goes_on else ():
+        if aliases.OF_MEMORY.isdisjoint(name_words(series.metric)) and _set_anew(series, finding.start_step):
             yield f"{series.metric} was set anew"
+
+
+def _learns_on(loss: Series | None, finding: Finding) -> bool:
+    """Whether a loss has come down by half of its rise when the log ends."""
+    before, peak = (float(finding.evidence.get(f"{name}_loss", 0.0)) for name in ("before", "peak"))
+    end = median(finite(loss).values[-LEVEL_SAMPLES:]) if loss is not None else np.inf
+    return end > 0 and end * end <= before * peak
+
+
+def _set_anew(series: Series, step: int) -> bool:
+    """Whether a value changes around a step, and so rarely that one of twenty stretches as long holds a
+    change. In a log of few rows it must change within one of them."""
+    edges = np.flatnonzero(series.values[1:] != series.values[:-1]) + 1
+    reach = SETTING_SAMPLES if 20 * SETTING_SAMPLES * len(edges) <= len(series) else 1
+    is_rare = len(edges) <= min(SETTING_SAMPLES, len(series) / (20 * reach))
+    return is_rare and bool(np.any(np.abs(edges - np.searchsorted(series.steps, step)) <= reach))
 
 
 def _jumps(loss: Series | None, finding: Finding) -> bool:

@@ -52,6 +52,9 @@ _FEWEST_UNMARKED = 4  # teeth that no other series marks
 _MOST_RESETS = 0.75  # share of these that begin far away
 _RESET_SHARE = 1 / 8  # of their length, in usual moves: a mean of n samples moves by an n-th of what one does
 _AS_UNLIKE = 2.0  # how much more samples may differ late in a tooth than early
+# Of a mean that is undone although no name tells of one, from generated curves: how much more late values may
+# bend, and how opposed neighbours may be (the differences of noise: -0.5).
+_MORE_LATE, _LEAST_ALIKE = 1.8, -0.25
 _FIRST_MOVES, _FIRST_TIMES = 8, 4.0  # how much more they may differ at first, where no name tells of a mean
 _GOES_ON = 1.0  # the same, from one tooth to the next
 _MOST_PLACES = 4096  # at which the second tooth may begin
@@ -174,13 +177,32 @@ def without_mean(series: Series, *, is_named: bool) -> Series:
     # What was measured differs alike throughout, which it does not where a mean is of the last hundred, and
     # not high and low in turns beyond chance, as differences of rows do that are each a mean of their own.
     moves = np.abs(np.diff(between.values))
-    if not is_named and median(moves[:_FIRST_MOVES]) > _FIRST_TIMES * median(moves):
+    is_steep = median(moves[:_FIRST_MOVES]) > _FIRST_TIMES * median(moves)
+    if not is_named and (is_steep or not _scatters_alike(between.values)):
         return series
     early, late = map(median, np.array_split(moves, 2))
     last = between.values[len(known) // 2 :]
     if not 0 < max(early, late) <= _AS_UNLIKE * min(early, late):
         return series
     return between if np.corrcoef(last[1:], last[:-1])[0, 1] >= -2.0 / len(last) ** 0.5 else series
+
+
+def _scatters_alike(undone: Floats) -> bool:
+    """Whether values bend as much late as early, and neighbours around their trend are not opposed: from a
+    curve that is no mean, undoing one makes the differences of its noise, and ever larger ones."""
+    early, _, late = map(median, np.array_split(np.abs(np.diff(undone, 2)[_FIRST_MOVES:]), 3))
+    third = len(undone) // 3
+    alike = min(
+        map(_likeness, (undone[_FIRST_MOVES : 2 * third], undone[third:]))
+    )  # either may hold an event
+    return bool(late <= _MORE_LATE * early and alike >= _LEAST_ALIKE)
+
+
+def _likeness(values: Floats) -> float:
+    """The correlation of neighbours around a parabola."""
+    rows = np.arange(len(values))
+    off = values - np.polyval(np.polyfit(rows, values, 2), rows)
+    return float(np.corrcoef(off[1:], off[:-1])[0, 1])
 
 
 def between_rows(mean: Series) -> Series:

@@ -19,6 +19,7 @@ from chronicle.classify.rules import (
 
 RULES: tuple[Rule, ...] = (
     loss_shapes.RULE,
+    generalisation.EVALUATED,
     slow_changes.TURN,
     slow_changes.FIRST,
     whole_run.RULE,

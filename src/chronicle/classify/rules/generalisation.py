@@ -34,7 +34,8 @@ import numpy as np
 from chronicle.classify import measure
 from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import MEDIAN_ERROR, finite, median, positive, running, scale
-from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, overlap
+from chronicle.classify.rules.loss_shapes import FAST, RISES, SLOW, typed_findings
 from chronicle.classify.rules.resume import learned_anew
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE_POINTS, AttemptView, View, value_at
@@ -44,6 +45,8 @@ from chronicle.metrics.roles import direction, judged_loss
 from chronicle.model import Finding, Floats, Role, Series, Steps
 
 SUDDEN = "grokking"
+LASTING = RISES - {FAST}
+MOST_TOGETHER = 0.9  # share of the evaluations of a held-out loss at which another loss was measured
 SURPRISE_FROM = 0.1  # share of the log, in steps and in points: an earlier fall is no surprise
 AT_ONCE_SAMPLES = 2  # a fall that is over so soon is what a cut of the learning rate does
 LEAVES_SHARE = 0.25  # of the way up, from which on a held-out score is on it: it may creep before
@@ -243,6 +246,35 @@ def fall_of_errors(score: Series, start: float, end: float) -> float:
     return float(np.log(before / after)) if min(before, after) > 0 else np.inf
 
 
+def evaluated_rises(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """Lasting rises of a held-out loss that a training loss measured with it makes too, by half at least, and
+    that the judged loss, whose batches may be too noisy or measured with other weights, does not show."""
+    limits, (first, last) = view.thresholds, view.span
+    known = [f for f in typed_findings(view, attempt.loss) if f.pattern in LASTING] if attempt.loss else []
+    for held_out in attempt.by_role(Role.VALIDATION_LOSS):
+        losses = attempt.by_role(Role.LOSS)
+        beside = [s for s in losses if np.isin(held_out.steps, s.steps).mean() >= MOST_TOGETHER]
+        for rise in typed_findings(view, held_out) if beside else ():
+            height, soon = _climb(held_out, rise), rise.start_step + limits.settling * (last - first)
+            shown = any(overlap(rise, other) and other.start_step <= soon for other in known)
+            tall = rise.pattern in LASTING and rise.evidence["height_log"] >= limits.bad_end
+            agrees = any(_climb(s, rise) >= limits.midway * height for s in beside)
+            if tall and height >= limits.turn_clear and agrees and not shown:
+                yield rise
+        if beside:  # the losses of other held-out sets tell the same
+            return
+
+
+def _climb(series: Series, rise: Finding) -> float:
+    """How far a series is above its level before a rise when that is highest, or at the end, if the rise
+    neither is over nor comes down; by medians of 3, log units."""
+    steps, y = positive(series)
+    before = y[: np.searchsorted(steps, rise.start_step)][-3:]
+    peak = int(np.searchsorted(steps, rise.peak_step or rise.start_step))
+    peak = len(y) - 2 if rise.end_step is None and rise.pattern != SLOW else peak
+    return median(y[max(peak - 1, len(before)) : peak + 2]) - median(before) if len(before) else 0.0
+
+
 def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
     """Held-out score (or loss) against the one of training: which was learned when?"""
     train = [s for s in attempt.by_role(Role.SCORE) if len(s) >= 8]
@@ -333,4 +365,5 @@ def is_abrupt(view: View, loss: Series, drop: Event) -> bool:
     return quick and abs(drop.height) >= view.thresholds.sudden_gain * gained
 
 
+EVALUATED = Rule("evaluated", tuple(sorted(RISES)), Rule.by_attempt(evaluated_rises))
 RULE = Rule("learning", ("overfitting", SUDDEN), Rule.by_attempt(find))

@@ -2,7 +2,7 @@
 
 spike-fast-recovery, spike-slow-recovery, spike-no-full-recovery
     Sees: rises of the loss that are over, or come down when the log ends; like all rises here, if they last,
-    also those of evaluations, on training data too, that the batches do not show (`_evaluated`).
+    also those that evaluations alone show (`generalisation.evaluated_rises`).
     Rule: a rise is over when the loss is back at the trend it was on, extrapolated, within 15 % of the height
     (3 % of the loss at most); within 150 steps or 10 samples that is fast. A rise that is open at the end
     is slow if it still comes down, else not fully recovered.
@@ -60,7 +60,7 @@ from numpy.typing import NDArray
 
 from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
-from chronicle.classify.measure import last_decimal, median, positive
+from chronicle.classify.measure import last_decimal, median
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import (
     At,
@@ -69,7 +69,6 @@ from chronicle.classify.report import (
     calibrated,
     finding,
     noted,
-    overlap,
     renamed,
     side,
     stands,
@@ -85,13 +84,12 @@ NAN, FROZEN = "nan-inf", "frozen-metric"
 SPIKES = having(Trait.SPIKE)
 BUMPS = SPIKES | {SHIFT}
 RISES = BUMPS | having(Trait.DIVERGES)  # the names of a rise by its shape alone
-LASTING = RISES - {FAST}
 MANY_ZEROS = 8  # samples of exactly 0.0 in a loss that stand for lost values
 FEW_ZEROS = 2  # such samples are enough at the end, if the gradient norm of each is NaN or Inf
 PACE_SHARE = 0.3  # of the rest must fall in the last third of the time since the peak
 DIGITS_OF_RISE = 2.5  # of the last decimal that is printed: less is rounding
 MOST_EPOCHS = 10_000  # of a training: where more rows are logged, a row is a step
-MOST_TOGETHER = 0.9  # share of the evaluations of a held-out loss at which another loss was measured
+FEWEST_LEVELS = 4  # of eight samples since the onset of a rise, by which it shows whether it goes on
 RECENT_SAMPLES = 6  # after a peak: fewer cannot show whether the loss still falls
 
 
@@ -155,8 +153,20 @@ class Shape:
         return e.residual <= max(min(limits.back * e.height, limits.back_cap), limits.back_noise * e.noise)
 
     @cached_property
+    def climb(self) -> float:
+        """How far the end lies above the lowest level of eight samples since the onset, log units; inf where
+        too few samples tell."""
+        since = self.series.values[self.event.onset :]
+        known = since[np.isfinite(since) & (since > 0)]
+        blocks = np.array_split(known[::-1], len(known) // LEVEL_SAMPLES or 1)
+        levels = [median(block) for block in blocks]
+        return math.log(levels[0] / min(levels)) if len(blocks) >= FEWEST_LEVELS else math.inf
+
+    @cached_property
     def grows(self) -> bool:
-        return self.event.growth > max(self.limits.grown * self.event.height, 2.0 * self.event.noise)
+        """Whether the loss goes on climbing, and away from the trend."""
+        e, least = self.event, max(self.limits.grown * self.event.height, 2.0 * self.event.noise)
+        return e.growth > least and self.climb >= e.noise
 
     @cached_property
     def lost(self) -> bool:
@@ -195,6 +205,11 @@ class Shape:
     def is_step(self) -> bool:
         """Whether a jump stays: half of its height is left, less the two noise scales that its peak holds."""
         e = self.event
+        settled = self.climb < e.noise and e.abruptness * e.height >= self.limits.jump * (
+            e.height - 2 * e.noise
+        )
+        if not self.is_jump and not settled:
+            return False
         left = e.residual >= 0.5 * (e.height - 2.0 * e.noise) and e.height <= self.limits.twice
         rest = self.series.values[(e.onset + len(self.series)) // 2 :]
         # no level is bit-equal to the end: a filter repeats a value in the place of NaN
@@ -253,7 +268,6 @@ class Shape:
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for series in filter(None, (attempt.loss, *attempt.dataset_losses)):
         yield from typed_findings(view, series)
-    yield from _evaluated(view, attempt)
     # a series that is not judged may rise, but not end in NaN, unless steps are skipped to find a loss scale
     searched = any((s.values[1:] < s.values[:-1]).all() for s in attempt.by_role(Role.LOSS_SCALE))
     unjudged = (Role.OBJECTIVE, Role.LOSS, Role.PART_LOSS) if attempt.loss is None and not searched else ()
@@ -268,35 +282,6 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
         if series is not attempt.loss and is_named and (ends or passes):
             nans = (f for f in typed_findings(view, series) if f.pattern == NAN)
             yield from (f for f in nans if ends or f.start_step > series.steps[0])
-
-
-def _evaluated(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """Lasting rises of a held-out loss that a training loss measured with it makes too, by half at least, and
-    that the judged loss, whose batches may be too noisy or measured with other weights, does not show."""
-    limits, (first, last) = view.thresholds, view.span
-    known = [f for f in typed_findings(view, attempt.loss) if f.pattern in LASTING] if attempt.loss else []
-    for held_out in attempt.by_role(Role.VALIDATION_LOSS):
-        losses = attempt.by_role(Role.LOSS)
-        beside = [s for s in losses if np.isin(held_out.steps, s.steps).mean() >= MOST_TOGETHER]
-        for rise in typed_findings(view, held_out) if beside else ():
-            height, soon = _climb(held_out, rise), rise.start_step + limits.settling * (last - first)
-            shown = any(overlap(rise, other) and other.start_step <= soon for other in known)
-            tall = rise.pattern in LASTING and rise.evidence["height_log"] >= limits.bad_end
-            agrees = any(_climb(s, rise) >= limits.midway * height for s in beside)
-            if tall and height >= limits.turn_clear and agrees and not shown:
-                yield rise
-        if beside:  # the losses of other held-out sets tell the same
-            return
-
-
-def _climb(series: Series, rise: Finding) -> float:
-    """How far a series is above its level before a rise when that is highest, or at the end, if the rise
-    neither is over nor comes down; by medians of 3, log units."""
-    steps, y = positive(series)
-    before = y[: np.searchsorted(steps, rise.start_step)][-3:]
-    peak = int(np.searchsorted(steps, rise.peak_step or rise.start_step))
-    peak = len(y) - 2 if rise.end_step is None and rise.pattern != SLOW else peak
-    return median(y[max(peak - 1, len(before)) : peak + 2]) - median(before) if len(before) else 0.0
 
 
 @kept
@@ -344,7 +329,7 @@ def _spike(shape: Shape) -> Finding | None:
         check = side("still coming down", e.falling, "of the height", falls, pace)
         stays = (NOT_FULLY, "the level stopped falling before it reached the trend")
         return shape.finding(SLOW, 0.35 + 0.1 * e.height, stays, [check, *noted(since_steps=since)])
-    if shape.lost or shape.grows or (shape.is_jump and shape.is_step):
+    if shape.lost or shape.grows or shape.is_step:
         return None
     left, limit = e.residual, f"< {shape.limits.lost} of the height, not growing"
     checks = [Check("left at the end", left, "log units", limit), *noted(end_share=shape.end_share)]
@@ -368,7 +353,7 @@ def _recovered(shape: Shape) -> Finding:
 
 def _divergence(shape: Shape) -> Finding | None:
     e, limits = shape.event, shape.limits
-    gone = shape.lost and not (shape.is_jump and shape.is_step)
+    gone = shape.lost and not shape.is_step
     if not shape.is_open or not (e.into_nan or shape.grows or gone):
         return None
     rise, most = e.peak - e.onset, limits.spike_rise

@@ -40,8 +40,8 @@ quantised-loss
 router-collapse
     Sees: a router that sends nearly all tokens to a few experts, so that the others learn nothing.
     Rule: over the second half of the log the busiest expert of a layer has three times the mean load, and a
-    quarter of the experts less than a tenth of it; where only the largest load is logged, it is three times
-    the mean and twice what it began with.
+    quarter of the experts less than a tenth of it, or it alone half of all tokens; where only the largest
+    load is logged, it is three times the mean and twice what it began with.
     Blind to: layers not logged in full, and tokens that take a third of the experts: no load is so large.
     False alarm: fine-tuning on data that some experts were never meant for.
     Source: Wang et al. (arXiv:2408.15664), who measure the largest load over the mean. The limits are ours.
@@ -245,6 +245,7 @@ COLLAPSE = "router-collapse"
 BUSIEST_TIMES = 3.0  # the mean load
 IDLE_LOAD = 0.1  # of the mean load: as good as none
 IDLE_EXPERTS_SHARE = 0.25  # of the experts of a layer
+MOST_TOKENS_SHARE = 0.5  # of a layer, for one expert: the others share the rest
 GROWN_TIMES = 2.0  # the first value, where only the largest load is logged
 FEWEST_EXPERTS = 4  # of a layer
 _ROUTING_SAMPLES = 32  # the fewest of a log
@@ -285,6 +286,8 @@ def _judged(
     if len(experts) > 1:
         idle, what = float(np.mean(later < IDLE_LOAD)), "experts below a tenth of the mean load"
         other = at_least(what, idle, "share of them", IDLE_EXPERTS_SHARE, "idle_share")
+        if idle < IDLE_EXPERTS_SHARE and (taken := busiest / len(experts)) >= MOST_TOKENS_SHARE:
+            other = at_least("tokens of the busiest expert", taken, "share", MOST_TOKENS_SHARE)
     else:
         first = max(median(earlier[: half // 8]), 1.0)
         other = at_least("growth of that since the start", busiest / first, "times", GROWN_TIMES)

@@ -89,6 +89,7 @@ FAILED, PLATEAU = "failed-run", "plateau"
 DONE_SCORE = 0.99  # of 1
 TREND_IN_DOUBT_ERRORS = 1.0  # the same where the log begins after the run: it may have risen before
 RANDOM_SHARE = 0.5  # of the actions: an agent that does more by chance hardly shows what it learned
+LEFT_SHARE = 0.1  # of the fall of an objective, by which it has left its best level
 LAST_VALUES = 4  # in which a fall at the end of the log is searched for
 TIMES_ANY_OTHER = 2.0  # such a fall is farther than all others by this factor
 
@@ -106,7 +107,8 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
             at_least("fall from the best level", way.lost, "errors", FALL_FOR_ALARM_ERRORS),
             at_least("of the rise to it lost at the end", way.lost_share, "share", LOST_SHARE, "lost_share"),
         ]
-        at = At(attempt, series, way.best_step, way.best_step)
+        start = turned_at(series, way)
+        at = At(attempt, series, start, start)
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
     elif at_end := [*filter(stands, (*last_fall(attempt, series, way), *slump(attempt, series, way)))]:
         yield at_end[0]
@@ -114,6 +116,18 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         yield _fallen_score(attempt, fallen[0])
     elif _may_have_failed(view, attempt, series) and not is_done(attempt, series.steps[0]):
         yield _never_rose(attempt, series, way)
+
+
+def turned_at(series: Series, way: Ascent) -> float:
+    """The step at which an objective left its best level for good: by a tenth of its fall, and by more than a
+    running median is unsure."""
+    known, width = finite(series), max(len(series) // (2 * measure.BLOCKS), 1) | 1
+    v = direction(series) * known.values
+    unsure = 2 * measure.MEDIAN_ERROR * measure.difference_noise(v) / width**0.5
+    left = way.best - max(LEFT_SHARE * (way.best - way.last), unsure)
+    above = np.flatnonzero(measure.running(v, width) >= left)
+    left_at = known.steps[min(above[-1] + 1, len(known) - 1)] if len(above) else way.best_step
+    return max(float(left_at), way.best_step)
 
 
 def _levels(series: Series, first: float, best: float, last: float) -> tuple[Check, ...]:
@@ -360,7 +374,8 @@ def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
         at_least("fall of the objective", way.lost, "errors", FALL_FOR_ALARM_ERRORS),
         *noted(divergence_before=before, divergence_now=now, best_level=way.best, last_level=last),
     ]
-    at = At(attempt, objective, way.best_step, way.best_step)
+    start = turned_at(objective, way)
+    at = At(attempt, objective, start, start)
     yield finding(BLOW_UP, at, checks, 0.9, 0.8, (NO_SPIKE, "the divergence had not grown with it"))
 
 

@@ -63,7 +63,7 @@ from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import median_gap, step_gap
-from chronicle.model import Finding, Floats, JoinKind, Series
+from chronicle.model import Finding, Floats, JoinKind, Role, Series
 from chronicle.timeline.joins import play_beyond, value_at
 
 NEW_WEIGHTS, RESUME_SPIKE, NOT_RESTORED = "reinitialised", "resume-spike", "lr-not-restored"
@@ -100,9 +100,25 @@ def _from_the_rise(view: View, attempt: AttemptView, early: Floats, shape: Findi
     highest = level + (view.thresholds.first_level / 3 * (level - learned) + noise)
     if onset < JOIN_SAMPLES or np.max(running(y[onset:][: 4 * JOIN_SAMPLES], 3)) > highest:
         return []  # worse than an untrained model
+    if parts_stay(attempt, shape.start_step):
+        return []
     near = range(onset - 2, min(onset + 4, len(y)))
     at_once = (a for a in near if y[a - 1] - learned <= 0.5 * (y[a] - learned))
     return untrained(view, attempt, at_once, learned, shape)
+
+
+def parts_stay(attempt: AttemptView, start: float) -> bool:
+    """Whether parts of the loss are logged that were above zero before a step, and none of them has risen by
+    half of what it had fallen: then something was added to the loss."""
+    courses = map(positive, attempt.by_role(Role.PART_LOSS))
+    known = [(steps, y) for steps, y in courses if np.count_nonzero(steps < start) >= JOIN_SAMPLES]
+
+    def has_risen(steps: Floats, y: Floats) -> bool:
+        before, after = y[steps < start], y[steps >= start]
+        learned = median(before[:2]) - median(before[-JOIN_SAMPLES:])
+        return not len(after) or 2 * (median(after[:2]) - median(before[-JOIN_SAMPLES:])) >= learned
+
+    return bool(known) and not any(has_risen(*course) for course in known)
 
 
 def untrained(

@@ -46,7 +46,7 @@ from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
 from chronicle.classify.rules.objectives import FAILED, PLATEAU, is_done
 from chronicle.classify.rules.whole_run import OFF_GUESSING, guessing
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import COURSE_POINTS, AttemptView, View, kept
+from chronicle.classify.view import COURSE_POINTS, AttemptView, View, kept, value_at
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Finding, Floats, Role, Series
@@ -113,7 +113,7 @@ def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     soon = place <= START_SHARE and no_change
     if (not soon and lead < LEAD_NATS) or place > 1 - limits.lasting:
         return None
-    if _is_done_or_climbs(view, loss, contest):
+    if _is_done_or_climbs(view, loss, contest) or _is_annealed(attempt, loss, contest.step(STOPPED), limits):
         return None
     start, (steps, y) = contest.step(STOPPED), positive(loss)
     rest, third = y[steps >= start], (steps[-1] - start) / 3  # in steps: rows may be dense first
@@ -145,6 +145,16 @@ def _is_done_or_climbs(view: View, loss: Series, contest: Contest) -> bool:
     if loss.role is Role.VALIDATION_LOSS and fall_from(float(y[0]), y) >= view.thresholds.drop:
         return True
     return contest.winner in (CLIMBS, WAITS) and contest.lead(contest.winner, (STOPPED,)) >= LEAD_NATS
+
+
+def _is_annealed(attempt: AttemptView, loss: Series, start: float, limits: Thresholds) -> bool:
+    """Whether a loss that had learned stood still while the learning rate came down from half of its highest
+    value or more to nothing. Where a rate is too high, or a minimum sharp, that lowers the loss."""
+    rate, y = attempt.learning_rate, positive(loss)[1]
+    if rate is None or fall_from(float(np.max(y[:2])), y) < limits.drop:
+        return False
+    highest = float(np.max(rate.values, where=np.isfinite(rate.values), initial=0.0))
+    return value_at(rate, start) >= 0.5 * highest > 0 and rate.values[-1] <= limits.lr_low * highest
 
 
 def _goes_on_elsewhere(view: View, attempt: AttemptView, loss: Series, start: float) -> bool:
