@@ -368,7 +368,8 @@ class Fact:
 
 @dataclass(frozen=True)
 class Note:
-    """A note about a run, as plain text; ``event`` is the id of the event that it names, if any."""
+    """A note about a run, as plain text. ``event`` is the id of the event that it names, if any, and ``run``
+    that of the run which it is about, if its file is that of several runs."""
 
     text: str
     at_time: str = ""
@@ -376,6 +377,7 @@ class Note:
     step: int | None = None
     author: str = ""
     event: str = ""
+    run: str = ""
 
 
 class EventKind(StrEnum):

@@ -326,3 +326,59 @@ def test_triage_draws_a_metric_that_is_called_na(team, chronicle, monkeypatch):
     chronicle("build", "--quiet")
     keys(monkeypatch, "q")
     assert "▲" in chronicle("triage", "lost").out
+
+
+@pytest.fixture
+def sweep(tmp_path, chronicle, monkeypatch):
+    """A workspace with a table of two runs, and the entries of both."""
+    from chronicle.build.produce import Product, produce
+    from chronicle.build.sources import spread
+
+    root = tmp_path / "team"
+    (root / "runs/sweep").mkdir(parents=True)
+    (root / "chronicle.toml").touch()
+    rows = (f"{run},{step},{3 / step + 1:.4f}\n" for run in ("low", "high") for step in range(1, 40))
+    (root / "runs/sweep/log.csv").write_text("run,step,loss\n" + "".join(rows))
+    for run in spread(Workspace.find(root).runs()):
+        produce(Product(run, Workspace.find(root).config, root / "build/entries" / run.run_id))
+    monkeypatch.chdir(root)
+    return root
+
+
+LOW, HIGH = "sweep-log-low-90aca6ad", "sweep-log-high-70460e2a"
+
+
+def test_each_run_of_a_table_is_listed_with_its_verdict(sweep, chronicle):
+    listed = [json.loads(line) for line in chronicle("list", "--json").out.splitlines()]
+    assert [(row["run"], row["state"], row["verdict"]) for row in listed] == [
+        (LOW, "built", "good"),
+        (HIGH, "built", "good"),
+    ]
+    assert chronicle("explain", HIGH).out.splitlines()[0] == HIGH
+    compared = chronicle("compare", LOW, HIGH).out.splitlines()
+    assert [line for line in compared if line[0:3] in ("A  ", "B  ")] == [
+        f"A  {LOW}  ● good",
+        f"B  {HIGH}  ● good",
+    ]
+    assert chronicle("triage", LOW).out == "No finding is left to review.\n"
+
+
+def test_a_review_of_one_run_of_a_table_concerns_that_run_alone(sweep, chronicle):
+    assert chronicle("review", LOW, "bad", "Too slow.", "--author", "ada", "--at", "2026-11-20").code == 0
+    text = f"- 2026-11-20 · ada · review bad · run {LOW}: Too slow.\n"
+    assert (sweep / "runs/sweep/notes.md").read_text() == text
+    chronicle("note", "sweep", "Both of them.", "--author", "ada", "--at", "2026-11-21")
+    low, high = chronicle("classify", "runs").out.split("\nsweep-log-high")
+    assert (low.splitlines()[0], high.splitlines()[0]) == (f"{LOW}  ■ bad", "-70460e2a  ● good")
+    assert ["Too slow." in low, "Too slow." in high] == [True, False]
+    assert ["Both of them." in low, "Both of them." in high] == [True, True]
+
+
+def test_what_is_said_of_a_table_is_said_of_all_its_runs_and_no_event(sweep, chronicle):
+    ran = chronicle("review", "sweep", "bad")
+    assert (ran.code, ran.out) == (0, f"noted in {sweep}/runs/sweep/notes.md\n")
+    expected = f"warning: this concerns all 2 runs of sweep; for one alone name it: {LOW}, {HIGH}\n"
+    assert ran.err == expected
+    ran = chronicle("review", "sweep", "confirmed", "--event", "end")
+    problem = "sweep holds 2 runs, and an event is that of one of them"
+    assert (ran.code, ran.err) == (2, f"error: {problem}. Remedy: name one of {LOW}, {HIGH}\n")

@@ -57,10 +57,11 @@ words = st.text(st.characters(blacklist_categories=["Cs", "Cc", "Zl", "Zp"]), mi
     step=st.none() | st.integers(-9, 10**18),
     event=st.sampled_from(["", "rise-a1-59000", "rise-a2-1.2", "end"]),
     author=st.sampled_from(["", "ada", "event horizon"]),
+    run=st.sampled_from(["", "sweep-lr-3"]),
 )
-def test_a_note_comes_back_as_it_was(tmp_path_factory, text, kind, step, event, author):
+def test_a_note_comes_back_as_it_was(tmp_path_factory, text, kind, step, event, author, run):
     file = tmp_path_factory.mktemp("notes") / "notes.md"
-    note = Note(text, "2026-11-20T09:30+01:00", kind, step, author, event)
+    note = Note(text, "2026-11-20T09:30+01:00", kind, step, author, event, run)
     write_note(file, note)
     assert read_notes(file) == (note,)
 

@@ -129,14 +129,32 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
             yield replace(run, readings=readings, searched_for=path.is_dir() and len(members) > 1)
 
 
-def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFolder]:
+def named(workspace: Workspace, run_ids: Sequence[str] = ()) -> list[RunFolder]:
+    """The runs of these ids (by default all of the workspace), as a build calls them; the id of a folder that
+    holds several names each of them. Nothing is fetched. Raises UsageError with the nearest id."""
+    run_folders, entries = {run.run_id: run for run in workspace.runs()}, workspace.entries
+    if not run_folders.keys() >= {*run_ids} or not run_ids:  # else no other folder need be looked into
+        runs = spread(run_folders.values(), entries, fetch=False)
+    else:
+        runs = spread((run_folders[run_id] for run_id in run_ids), entries, fetch=False)
+    chosen = list[RunFolder]()
+    for run_id in run_ids:
+        folder = run_folders[run_id].folder if run_id in run_folders else None
+        within = [run for run in runs if folder and run.folder == folder]
+        chosen += within or [workspace.run(run_id, [*run_folders.values(), *runs])]
+    return list({run.run_id: run for run in chosen}.values()) if run_ids else runs
+
+
+def spread(runs: Iterable[RunFolder], entries: Path | None = None, *, fetch: bool = True) -> list[RunFolder]:
     """The runs; a store of several runs (a tracker's database) among their logs is replaced by its runs. A
-    folder of one run that is unchanged since the last build, whose results are in ``entries``, stays shut."""
+    folder of one run that is unchanged since the last build, whose results are in ``entries``, stays shut.
+    Unless they are to be fetched, logs behind addresses are left as they were fetched last."""
     runs, run_folders, seen = list(runs), list[RunFolder](), dict[str, Rows]()
     if entries:
         seen = {run.run_id: last_seen(run, entries / run.run_id) for run in runs if run.logs == (run.folder,)}
     with ThreadPoolExecutor(_FETCHES) as threads:
-        fetched = threads.map(_with_logs, [run for run in runs if not seen.get(run.run_id)])
+        unseen = [run for run in runs if not seen.get(run.run_id)]
+        fetched = threads.map(_with_logs, unseen) if fetch else iter(unseen)
         for run in runs:
             rows = seen.get(run.run_id)
             run_folders += [replace(run, seen=rows)] if rows else _without_stores(next(fetched))

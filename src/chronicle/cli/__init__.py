@@ -83,18 +83,25 @@ def go_through_runs(runs: tuple[str, ...], author: str) -> None:
 
 
 def _write(run: str, text: str, kind: str, event: str, step: int | None, at: str | None, author: str) -> None:
-    """Adds a note to a run, prints the file, and warns if the note does not fit the run."""
+    """Adds a note to a run, prints the file, and warns if the note does not fit the run, or concerns all the
+    runs that its folder holds."""
     from chronicle.build.produce import last_entry
+    from chronicle.build.sources import named
     from chronicle.cli.terminal import outside, printable
     from chronicle.model import Note
-    from chronicle.workspace.notes import author_in, iso_time, write_note
+    from chronicle.workspace.notes import author_in, iso_time
 
     workspace = workspace_here()
     written = Note(text, iso_time(at), kind, step, author or author_in(workspace.root), event)
-    file = workspace.run(run).notes_file
-    assert file is not None  # runs of a workspace have a folder
-    warning = outside(written, last_entry(workspace.root, run)[0])
-    write_note(file, written)
-    click.echo(f"noted in {printable(str(file))}")
+    first, *others = named(workspace, [run])
+    ids = ", ".join(other.run_id for other in (first, *others))
+    if others and event:
+        problem = f"{run} holds {1 + len(others)} runs, and an event is that of one of them"
+        raise UsageError(problem, remedy=f"name one of {ids}")
+    warning = "" if others else outside(written, last_entry(workspace.root, first.run_id)[0])
+    if others:
+        warning = f"this concerns all {1 + len(others)} runs of {run}; for one alone name it: {ids}"
+    (workspace.run(run) if others else first).add_note(written)
+    click.echo(f"noted in {printable(str(first.notes_file))}")
     if warning:
-        click.echo(f"warning: {warning}", err=True)
+        click.echo(f"warning: {printable(warning)}", err=True)

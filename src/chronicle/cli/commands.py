@@ -9,7 +9,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -147,7 +147,7 @@ def list_runs(as_json: bool) -> None:
     """List the runs of the workspace with their verdicts from the last build."""
     workspace = workspace_here()
     rows = []
-    for run in workspace.runs():
+    for run in sources.named(workspace):
         built, state = produce.last_entry(workspace.root, run.run_id)
         machines = built is not None and sources.only_machines(built)
         rows.append((run.run_id, None, "machine logs") if machines else (run.run_id, built, state))
@@ -185,7 +185,7 @@ def export(first: datetime | None, last: datetime | None, run: Path | None, find
     if first and last and first > last:
         raise UsageError("the day of --from is after that of --to", remedy="exchange the two")
     workspace = workspace_here()
-    built = produce.last_entries(workspace.root, workspace.runs())
+    built = produce.last_entries(workspace.root, sources.named(workspace))
     ends = (day.date().isoformat() if day else "" for day in (first, last))
     click.echo(chronology.markdown(built, *ends), nl=False)
 
@@ -194,7 +194,7 @@ def _export_png(run: Path, finding: str, dark: bool) -> None:
     """Writes the figure of each run that a path holds into the current folder, and says where."""
     if find_spec("matplotlib") is None:
         raise MissingExtra("chronicle export --png", "site", "matplotlib")
-    judged = _JudgedRuns(_named(run))
+    judged = _named(run)
     for run_read, timeline, diagnosis, _ in judged:
         parts = run_read.run_id, finding and f"finding-{finding}", "dark" if dark else ""
         file = Path(f"{'-'.join(filter(None, parts))}.png")
@@ -240,7 +240,7 @@ def explain(run: Path, finding: str) -> None:
     galleries = (folders.Workspace.find(Path.cwd()) or folders.Workspace(Path.cwd())).galleries
     has_pages = find_spec("yaml") is not None  # the pages need [site]
     page_of = {page.id: page for page in gallery.load_gallery(galleries)} if has_pages else {}
-    judged = _JudgedRuns(_named(run))
+    judged = _named(run)
     for run_read, timeline, diagnosis, story in judged:
         explained = terminal.explain(diagnosis, story, finding, page_of, measured.axis_of(timeline))
         click.echo("\n".join(map(terminal.printable, (run_read.run_id, *explained))))
@@ -258,7 +258,7 @@ def compare(runs: tuple[Path, ...]) -> None:
     learning rate, and the events of all runs in the order of steps. The site can draw runs over each other:
     tick them on its page Browse.
     """
-    judged, most = _JudgedRuns(_named(*runs)), terminal.MOST_COMPARED
+    judged, most = _named(*runs), terminal.MOST_COMPARED
     compared = list(judged)
     if not 2 <= len(compared) <= most:
         remedy = "name another run" if len(compared) < 2 else "leave some of them out"
@@ -417,13 +417,17 @@ def predict(folder: Path) -> dict[str, Any]:
 
 class _JudgedRuns:
     """Reads and classifies the runs of ``paths``. A log that cannot be read is reported, and noted as
-    ``unreadable``; the other runs are still processed."""
+    ``unreadable``; the other runs are still processed. Of a folder in ``only``, which holds several runs,
+    those of these ids are."""
 
-    def __init__(self, paths: tuple[Path, ...]) -> None:
-        self.paths, self.unreadable = paths, False
+    def __init__(self, paths: tuple[Path, ...], only: Mapping[Path, list[str]] = {}) -> None:
+        self.paths, self.only, self.unreadable = paths, only, False
 
     def __iter__(self) -> Iterator[tuple[produce.Run, Timeline, Diagnosis, telling.Story]]:
         run_folders = produce.runs(*self.paths)
+        if self.only:
+            wanted = ((run, self.only.get(run.folder.folder or Path())) for run in run_folders)
+            run_folders = [run for run, ids in wanted if ids is None or run.run_id in ids]
         terminal.say_passed_over(self.paths)
         for run in run_folders:
             try:
@@ -441,15 +445,20 @@ class _JudgedRuns:
             self.unreadable |= terminal.complain(*problems)
 
 
-def _named(*runs: Path) -> tuple[Path, ...]:
-    """The paths of runs that are given by their id in the workspace, or by a path. Raises UsageError, with
-    the nearest id, for a name that is neither."""
+def _named(*runs: Path) -> _JudgedRuns:
+    """The runs that are given by their id in the workspace, or by a path. Raises UsageError, with the nearest
+    id, for a name that is neither."""
     workspace = folders.Workspace.find(Path.cwd())
     known = {folder.run_id: folder.folder for folder in workspace.runs()} if workspace else {}
+    paths, only = list[Path](), dict[Path, list[str]]()
     for run in runs:
-        if workspace and str(run) not in known and not run.exists() and len(run.parts) == 1:
-            workspace.run(str(run))
-    return tuple(known.get(str(run)) or run for run in runs)
+        path = known.get(str(run)) or run
+        if workspace and path is run and not run.exists() and len(run.parts) == 1:  # one of several in a log
+            (held,) = sources.named(workspace, [str(run)])
+            only.setdefault(held.folder or run, []).append(held.run_id)
+        else:
+            paths.append(path)
+    return _JudgedRuns((*paths, *only), {path: ids for path, ids in only.items() if path not in paths})
 
 
 def workspace_here() -> folders.Workspace:

@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 
 from chronicle.build.produce import POINTS, last_entries
+from chronicle.build.sources import named
 from chronicle.cli.terminal import badge, event_lines, printable
 from chronicle.metrics.values import count, level, plural
 from chronicle.model import Entry, Event, EventKind, Floats, Note, Steps, Verdict
 from chronicle.story import gravest
 from chronicle.workspace.folders import RunFolder, Workspace
-from chronicle.workspace.notes import STANCES, iso_time, last_review, write_note
+from chronicle.workspace.notes import STANCES, iso_time, last_review
 
 WIDTH, HEIGHT = 72, 6  # of a drawing in characters, each of which has two by four dots
 _CONTEXT_SAMPLES = 60  # samples that are shown before and after a finding, at least
@@ -41,9 +42,7 @@ class _Session:
         return unjudged(entry, self.folder_of[entry.run_id].notes)
 
     def write(self, entry: Entry, text: str, kind: str, event: str = "") -> None:
-        file = self.folder_of[entry.run_id].notes_file
-        assert file is not None  # runs of a workspace have a folder
-        write_note(file, Note(text, iso_time(None), kind, None, self.author, event))
+        self.folder_of[entry.run_id].add_note(Note(text, iso_time(None), kind, None, self.author, event))
 
 
 def go_through(workspace: Workspace, run_ids: Sequence[str], author: str) -> None:
@@ -55,7 +54,7 @@ def go_through(workspace: Workspace, run_ids: Sequence[str], author: str) -> Non
         UsageError: the workspace does not have one of the runs.
         NothingToRead: none of the runs was built.
     """
-    chosen = [workspace.run(run_id) for run_id in run_ids] or workspace.runs()
+    chosen = named(workspace, run_ids)
     worst_first = sorted(last_entries(workspace.root, chosen), key=lambda entry: -entry.verdict.rank)
     session = _Session({run.run_id: run for run in chosen}, author)
     waiting = [(entry, events) for entry in worst_first if (events := session.unjudged(entry))]

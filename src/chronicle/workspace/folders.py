@@ -24,7 +24,7 @@ from chronicle.errors import ChronicleError, ConfigError, UsageError
 from chronicle.model import Note
 from chronicle.workspace.config import Confines, RunConfig, WorkspaceConfig, load, nearest
 from chronicle.workspace.locks import scratch
-from chronicle.workspace.notes import BESIDE, NOTES, read_notes
+from chronicle.workspace.notes import BESIDE, NOTES, read_notes, write_note
 
 CONFIG = "chronicle.toml"
 RUN_CONFIG = "run.toml"
@@ -93,9 +93,15 @@ class RunFolder:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What people noted on this run, in its notes.md and in NOTES.log in the folder of a log. Raises
-        LogError: a file of notes cannot be read."""
-        return tuple(note for file in self._notes_files for note in read_notes(file))
+        """What people noted on this run, in its notes.md and in NOTES.log in the folder of a log, without
+        what concerns another run of these files. Raises LogError: a file of notes cannot be read."""
+        notes = (note for file in self._notes_files for note in read_notes(file))
+        return tuple(note for note in notes if note.run in ("", self.run_id))
+
+    def add_note(self, note: Note) -> None:
+        """Adds a note to notes.md, which names this run if its folder holds several. Raises UsageError."""
+        assert self.notes_file is not None  # runs of a workspace have a folder
+        write_note(self.notes_file, replace(note, run=self.run_id if self.only else ""))
 
 
 @dataclass(frozen=True)
@@ -161,9 +167,9 @@ class Workspace:
         redact = replace(self.config.redact, secrets=True, allow=[])
         return Workspace(self.root, WorkspaceConfig(**kept, redact=redact), trusted=False)
 
-    def run(self, run_id: str) -> RunFolder:
-        """The run of an id. Raises UsageError with the nearest id if there is none."""
-        runs = {r.run_id: r for r in self.runs()}
+    def run(self, run_id: str, among: Iterable[RunFolder] | None = None) -> RunFolder:
+        """The run of an id, ``among`` these runs. Raises UsageError with the nearest id if there is none."""
+        runs = {r.run_id: r for r in (self.runs() if among is None else among)}
         if run_id not in runs:
             hint = nearest(run_id, runs, "Remedy: name one that `chronicle list` shows")
             raise UsageError(f"no run {run_id!r} in {self.runs_folder}. {hint}")

@@ -4,6 +4,7 @@
 
     - 2026-11-18T22:41+01:00 · ada · decision · step 58900 · event rise-a1-59000: Back to 56 000.
     - 2026-11-19T09:05+01:00 · jonas · review bad: The level shift never went away.
+    - 2026-11-20T10:15+01:00 · ada · review good · run sweep-lr-3: The best of the runs in this log.
 
 Every other paragraph of the file is a note without a date. A build reads notes and never writes them. They
 are plain text, never interpreted as Markdown or HTML. `NOTES.log` in the folder of a log is read alike."""
@@ -31,10 +32,11 @@ STANCES = ("confirmed", "disputed")  # the words of a review of one event
 JUDGEMENTS = (*map(str, Verdict), *STANCES)
 REVIEWS = (*(f"review {verdict}" for verdict in Verdict), *STANCES)
 _EVENT = r"launch|end|[\w.]+(?:-[\w.]+)+"
+_RUN = r"[A-Za-z0-9._-]+"
 _NOTE = re.compile(
-    r"- (?P<at>\d{4}-\d\d-\d\d(?:T\S+)?)(?: · (?!step \d|event \S+-)(?P<author>[^·:\n]+?))??"
+    r"- (?P<at>\d{4}-\d\d-\d\d(?:T\S+)?)(?: · (?!step \d|event \S+-|run \S+: )(?P<author>[^·:\n]+?))??"
     rf"(?: · (?P<kind>{'|'.join((*NOTE_KINDS, *REVIEWS))}))?(?: · step (?P<step>-?\d+))?"
-    rf"(?: · event (?P<event>{_EVENT}))?: (?P<text>.*)"
+    rf"(?: · event (?P<event>{_EVENT}))?(?: · run (?P<run>{_RUN}))?: (?P<text>.*)"
 )
 
 
@@ -57,8 +59,8 @@ def read_notes(file: Path | None) -> tuple[Note, ...]:
             paragraph = []
         if match:
             step, author = match["step"], (match["author"] or "").strip()
-            kind, event = match["kind"] or "", match["event"] or ""
-            notes.append(Note(match["text"], match["at"], kind, int(step) if step else None, author, event))
+            kind, *of = (match[name] or "" for name in ("kind", "event", "run"))
+            notes.append(Note(match["text"], match["at"], kind, int(step) if step else None, author, *of))
         elif line.startswith("  ") and notes and not paragraph:
             notes[-1] = replace(notes[-1], text=f"{notes[-1].text}\n{line[2:]}")
         elif line.strip() and not line.startswith("# "):
@@ -98,7 +100,8 @@ def line_of(note: Note) -> str:
     """The line of notes.md that holds a note; `read_notes` gives it back unchanged."""
     step = f"step {note.step}" if note.step is not None else ""
     event = f"event {note.event}" if note.event else ""
-    head = filter(None, (note.at_time or iso_time(None), note.author, note.kind, step, event))
+    run = f"run {note.run}" if note.run else ""
+    head = filter(None, (note.at_time or iso_time(None), note.author, note.kind, step, event, run))
     first, *rest = note.text.strip().splitlines() or [""]
     return "\n".join([f"- {' · '.join(head)}: {first}", *(f"  {line}" for line in rest)])
 
