@@ -460,6 +460,7 @@ Training Loss: loss, Validation Loss: validation-loss
 训练损失: loss, 验证损失: validation-loss, 准确率: score
 Trainingsverlust: loss, Validierungsverlust: validation-loss, Genauigkeit: score
 perte: loss, perte_validation: validation-loss, exactitude: score
+coste: loss, Lernrate: learning-rate
 pérdida: loss, pérdida_validación: validation-loss
 hyperdata: other, expertes: other
 step_loss: loss, epoch_loss: loss

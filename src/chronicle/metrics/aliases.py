@@ -89,6 +89,7 @@ SPELLED = {
     r"entra[iî]nement|entrenamiento|treino|trainings?(?=verlust)|обучени[ея]|训练|訓練|学習|훈련": "train",
     r"validaci[oó]n|valida[cç][aã]o|validierungs?|validazione|валидаци[ия]|验证|検証|검증": "validation",
     r"(?<![a-z])(?:p[eé]rdidas?|pertes?|perdas?|perdita)(?![a-z])|verluste?|потер[яи]|损失|損失|손실": "loss",
+    r"(?<![a-z])(?:kosten|co[uû]ts?|costes?|costos?|custos?|costi)(?![a-z])": "cost",
     r"genauigkeit|exactitude?|acur[aá]cia|准确率|正解率|정확도|точность": "accuracy",
     r"precisión|precisão|précision": "precision",
     r"(?<![a-z])trn?(?=loss|acc)": "train",
@@ -264,8 +265,9 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.OTHER, r"^(timing|timers?|time|profiling)\b.*\b(rewards?|scores?)\b"
         r"|\b(rewards?|scores?) (fn |func |function |model )?(time|duration|latency)\b",
         "timing_s/reward, time/reward_fn, reward_time"),
-    Alias(Role.LEARNING_RATE, r"\b(l ?r\d*|lrs|lrm|learning rates?)\b|\w pg\d+$",
-        "lr, learning_rate, train/learning_rate, lr/pg0, schedule/pg1, x/lr0, lr-AdamW, L.r., train/lrm"),
+    Alias(Role.LEARNING_RATE, r"\b(l ?r\d*|lrs|lrm|learn(ing)? rates?|lernrate)\b|\w pg\d+$",
+        "lr, learning_rate, train/learning_rate, lr/pg0, schedule/pg1, x/lr0, lr-AdamW, L.r., train/lrm,"
+        " LearnRate"),
     Alias(Role.STEP_TIME, r"\b(step|iteration|iter|batch) (time|timing|duration|cost|avg)\b"
         r"|\btime (per step|(per )?(iteration|iter|batch))\b|\btiming (s|ms) step$"
         r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"

@@ -130,6 +130,69 @@ MAX_FOLDERS = 2000
 ASIDE = (".hydra", "files")
 BY_TIME = re.compile(r"[0-9]{10}\.[0-9]+")  # `add_hparams` makes a folder named by Unix seconds
 
+_LISTED = re.compile(
+    r"""["']?(?!nohup:|self\.|SLURM_)(?P<name>[A-Za-z_][\w./-]{0,60}(?:\ [\w./-]{1,30}){0,4}?)["']?
+    (?: \s*(?:[:=]|=>|\||\ \.{3,})\s* | (?P<gap>\s{2,}) )
+    ["']?(?P<value>(?![A-Za-z_][\w.]*\()[^\s|"'<:=\[{][^|]*?)?["']?""",
+    re.VERBOSE,
+)  # a value that calls a function is a line of source code
+_FRAMES = " \t|,;•*>-"
+_OPEN, _CLOSED = re.compile(r"[(\[{]"), re.compile(r"[)\]}]")
+_NEXT_SETTING = re.compile(r",\s+(?=[A-Za-z_][\w. -]{0,40}?\s*[:=])")
+_HEADED = re.compile(r"[\w.]+(?:\s?=\s?|:\s)\S+")  # the setting in `Overriding: seed = 7`
+# No setting: each launch has another.
+_MOMENT = re.compile(r"\d\d:\d\d:\d\d|\b20\d\d[-_/]?[01]\d[-_/]?[0-3]\d(?!\d)")
+_MOST_WORDS = 5  # of a value
+
+
+def settings_in(words: str, *, framed: bool) -> list[tuple[str, str]] | None:
+    """The names and values in a line that holds nothing else; None where it does."""
+    named = list[tuple[str, str]]()
+    for match in map(_LISTED.fullmatch, _NEXT_SETTING.split(words)):
+        if match and _HEADED.fullmatch(match["value"] or ""):
+            match = _LISTED.fullmatch(match["value"])
+        if match is None or (match["gap"] and not framed):
+            return None
+        value = match["value"] or ""
+        if "=" in value or len(value.split()) > _MOST_WORDS:
+            return None
+        if value and _without_brackets(value) == value and not _MOMENT.search(value):
+            named.append((match["name"], value))
+    return named
+
+
+def without_frames(text: str) -> str:
+    """The words of a line without what frames them, and without a bracket that belongs to another line."""
+    return _without_brackets(text.strip(_FRAMES))
+
+
+def _without_brackets(words: str) -> str:
+    """The words without a bracket at either end that belongs to one in another line."""
+    excess = len(_CLOSED.findall(words)) - len(_OPEN.findall(words))
+    while excess > 0 and _CLOSED.match(words[-1:]):
+        words, excess = words[:-1].rstrip(_FRAMES), excess - 1
+    while excess < 0 and _OPEN.match(words[:1]):
+        words, excess = words[1:].lstrip(_FRAMES), excess + 1
+    return words
+
+
+_LONGEST_LINE = 20_000  # characters of arguments that are read
+_ARGUMENT = re.compile(
+    r"""["']?\b([A-Za-z_][\w.-]{0,80})(?:\s?=\s?|["']\s?:\s?)"""
+    r"""("[^"]{0,300}"|'[^']{0,300}'|[^\s,;:()"'{}\[\]]{1,300}+(?!\())"""
+)
+
+
+def arguments_in(text: str, *, anywhere: bool = False, fewest: int = 2) -> dict[str, Scalar]:
+    """The arguments of a program in a line: ``lr=3e-4 data=c4``, ``Namespace(lr=0.1)`` or ``{'lr': 0.1}``. A
+    line that says anything else has none, unless they may stand ``anywhere`` in it."""
+    text = text[:_LONGEST_LINE]
+    assigned = _ARGUMENT.findall(text)
+    if len(assigned) < fewest or not (anywhere or not re.search(r"\w", _ARGUMENT.sub("", text))):
+        return {}
+    return {n: value for n, text in assigned if (value := scalar(text.strip("'\""))) is not None}
+
+
 _PARSERS: Mapping[str, Callable[[str], Any]] = {".json": json.loads, ".yaml": from_yaml, ".yml": from_yaml}
 
 

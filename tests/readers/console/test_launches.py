@@ -474,3 +474,51 @@ def test_batches_that_begin_again_after_a_long_pause_are_of_another_training(
     text = "".join(clock + row for clock, row in zip(clocks, rows, strict=True))
     wanted = {5: {"train.log": (82, 0, 81)}, 80: {f"train.log#{n}": (41, 0, 40) for n in (1, 2)}}
     assert steps(read(log(tmp_path, text)), "loss") == wanted[waited_min]
+
+
+@pytest.mark.parametrize("resume", ["None", "'ckpt_40.pt'", "['a.pt']"])
+def test_arguments_of_which_one_had_no_value_before_are_those_of_the_next_launch(
+    resume: str, tmp_path: Path
+) -> None:
+    head = "Namespace(lr=0.05, batch_size={}, resume={})\n"
+    text = head.format(32, "None") + lines(0, 60) + head.format(16, resume) + lines(41, 90)
+    first, second = read(log(tmp_path, text))
+    assert {*first.series} == {*second.series} == {"loss", "lr"}
+    assert steps([first, second], "loss") == {"train.log#1": (60, 0, 59), "train.log#2": (49, 41, 89)}
+    assert (first.facts["config/batch_size"], second.facts["config/batch_size"]) == (32, 16)
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "### Training with lr={}, batch_size=64",
+        "=== lr={}, batch_size=64 ===",
+        "Run 3: lr={}, batch_size=64",
+        "--- Running experiment: lr = {}, batch_size = 64 ---",
+    ],
+)
+def test_a_heading_of_settings_says_them_of_the_training_below_it(heading: str, tmp_path: Path) -> None:
+    epochs = "".join(f"Epoch {n}/12: loss={2 / n:.4f}, acc={0.5 + n / 40}\n" for n in range(1, 13))
+    end = "Final accuracy for lr={}, batch_size=64: 0.{}\n\n"
+    rates = (0.01, 0.1, 1.0)
+    text = "".join(heading.format(rate) + "\n" + epochs + end.format(rate, k) for k, rate in enumerate(rates))
+    attempts = read(log(tmp_path, text))
+    assert [{*attempt.series} for attempt in attempts] == 3 * [{"loss", "acc", "Final accuracy"}]
+    assert [attempt.series["Final accuracy"].values.tolist() for attempt in attempts] == [[0.0], [0.1], [0.2]]
+    spans = [(12, 1, 12)] * 3
+    assert [*steps(attempts, "loss").values()] == spans
+    stated = [(attempt.facts["config/lr"], attempt.facts["config/batch_size"]) for attempt in attempts[1:]]
+    assert stated == [(rate, 64) for rate in rates[1:]]
+
+
+def test_a_heading_of_settings_above_each_epoch_is_a_metric_of_the_same_training(tmp_path: Path) -> None:
+    text = "".join(f"Training with lr={0.1 / n:.5f}\nEpoch {n} loss {2 / n:.4f}\n" for n in range(1, 13))
+    (attempt,) = read(log(tmp_path, text))
+    rates = attempt.series["Training with lr"]
+    assert (rates.steps.tolist(), rates.values[0], rates.values[-1]) == ([*range(1, 12)], 0.05, 0.00833)
+
+
+def test_a_score_that_is_told_for_what_is_no_learning_rate_keeps_its_name(tmp_path: Path) -> None:
+    text = "".join(f"Epoch {n} loss {2 / n:.4f}\nAccuracy for k=5: 0.{n}\n" for n in range(1, 10))
+    (attempt,) = read(log(tmp_path, text))
+    assert {*attempt.series} == {"loss", "Accuracy for k"}

@@ -15,7 +15,8 @@ from chronicle.readers.console import generic
 from chronicle.readers.console.counting import Epochs
 from chronicle.readers.console.line_formats import short_number
 from chronicle.readers.console.pairs import pairs
-from chronicle.readers.console.text_tables import pairs_in, settings
+from chronicle.readers.console.text_tables import pairs_in
+from chronicle.readers.facts import arguments_in
 from chronicle.readers.text import Head
 
 LINES = {
@@ -295,8 +296,8 @@ SETTINGS = {
 
 @pytest.mark.parametrize("line", SETTINGS)
 def test_settings_of_a_program(line):
-    assert settings(line) == SETTINGS[line]
-    assert settings(line, anywhere=True).items() >= SETTINGS[line].items()
+    assert arguments_in(line) == SETTINGS[line]
+    assert arguments_in(line, anywhere=True).items() >= SETTINGS[line].items()
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -281,6 +281,49 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"train_loss": LOSS},
         "epoch",
     ),
+    "a table with borders whose names go on in a second line, with blank cells": (
+        "|==========================================================|\n"
+        "| Epoch | Iteration |   Time   | Mini-batch | Mini-batch | Validation |\n"
+        "|       |           | (hh:mm)  |    Loss    |  Accuracy  |    Loss    |\n"
+        "|==========================================================|\n"
+        + "".join(
+            f"| {(i + 1) // 2} | {i} | 00:1{i % 10} | {5 - i / 2} | 50.5% | {0.25 if i % 5 == 0 else ''} |\n"
+            for i in STEPS
+        ),
+        {
+            "Epoch": [(i, (i + 1) // 2) for i in STEPS],
+            "Mini-batch Loss": LOSS,
+            "Mini-batch Accuracy": steps(*STEPS, first=50.5, by=0),
+            "Validation Loss": [(5, 0.25), (10, 0.25)],
+        },
+        "step",
+    ),
+    "a table without borders, with blank cells": (
+        "  Iteration    TimeElapsed    TrainingLoss    ValidationLoss    ValidationAccuracy\n"
+        "  _________    ___________    ____________    ______________    __________________\n"
+        + "".join(
+            f"{i:11}       00:00:0{i % 10}{5 - i / 2:16.4f}"
+            + (f"{0.25:18.4f}{75:22}\n" if i % 5 == 0 else " " * 40 + "\n")
+            for i in STEPS
+        )
+        + f"{11:11}       00:00:01{'':16}{0.125:18.4f}{80:22}\n",
+        {
+            "TrainingLoss": LOSS,
+            "ValidationLoss": [(5, 0.25), (10, 0.25), (11, 0.125)],
+            "ValidationAccuracy": [(5, 75.0), (10, 75.0), (11, 80.0)],
+        },
+        "step",
+    ),
+    "rounds of gradient boosting that tell a score of held-out data alone": (
+        repeated("[{i}]\tvalidation_0-auc:0.5\tvalidation_1-auc:{loss}\n"),
+        {"validation_0-auc": steps(*STEPS, first=0.5, by=0), "validation_1-auc": LOSS},
+        "step",
+    ),
+    "rounds of LightGBM that tell a score alone": (
+        repeated("[{i}]\tvalid_0's auc: {loss}\tvalid_1's auc: 0.5\n"),
+        {"valid_0's auc": LOSS, "valid_1's auc": steps(*STEPS, first=0.5, by=0)},
+        "step",
+    ),
     "a table of columns one blank apart": (
         "# step loss lr\n" + repeated("{i} {loss} 0.5\n"),
         {"loss": LOSS, "lr": steps(*STEPS, first=0.5, by=0)},
@@ -879,6 +922,7 @@ NO_LOGS = {
     "columns.txt": "".join(f"{i} 0.{i}\n" for i in range(9)),
     "bar.txt": "".join(f"\rTraining:  5%|5 | {i}/300 [47:45<14:48, 533.47step/s]" for i in range(99)),
     "losses.txt": "loss: 2.5\n" * 9,
+    "items.txt": "".join(f"[{i}]\tworker-load: 0.{i}\n" for i in range(60)),
     "tests of a reward.txt": "".join(f"Forward speed reward: {i}.5 (speed: {i * 9}.25)\n" for i in range(60)),
 }
 

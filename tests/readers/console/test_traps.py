@@ -474,3 +474,13 @@ def test_mlperf_keeps_what_was_told_before_the_first_step(tmp_path: Path) -> Non
     (attempt,) = read(log)
     assert attempt.series["eval_accuracy"].steps.tolist() == [5]
     assert attempt.series["train_loss"].steps.tolist() == [5, 10, 15]
+
+
+def test_what_stops_keras_behind_the_last_bar_of_an_epoch_stands_at_that_epoch(tmp_path: Path) -> None:
+    epochs = "".join(f"Epoch {n}/9\n10/10 - 5s - loss: {2 / n:.4f}\n" for n in range(1, 6))
+    attempt = read_text(tmp_path, epochs + "KeyboardInterrupt\n")
+    assert [(fault.what, fault.at_step) for fault in attempt.faults] == [
+        ("stopped by hand (KeyboardInterrupt)", 5)
+    ]
+    attempt = read_text(tmp_path, epochs + "Epoch 6/9\n 3/10 [===>.......] - ETA: 3s\nKeyboardInterrupt\n")
+    assert [fault.at_step for fault in attempt.faults] == [5]

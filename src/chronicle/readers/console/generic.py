@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from chronicle.metrics.arithmetic import equal, first_showings, is_new
+from chronicle.metrics.arithmetic import first_showings, is_new
 from chronicle.metrics.names import role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import gathered
@@ -24,24 +24,32 @@ from chronicle.model import Attempt, Floats, Role, Steps
 from chronicle.readers.console import line_records, pairs
 from chronicle.readers.console.chunks import PossibleRecord
 from chronicle.readers.console.counting import LABEL, Course, Repeats
-from chronicle.readers.console.line_records import LAUNCH, LOADED, REPEATED, RESUMED, TRIAL, Gatherer, Record
+from chronicle.readers.console.line_records import (
+    LAUNCH,
+    LOADED,
+    REPEATED,
+    RESUMED,
+    SETTINGS,
+    TRIAL,
+    Gatherer,
+    Record,
+)
 from chronicle.readers.console.line_shapes import Learned
-from chronicle.readers.console.log import Column, Log, roles_by_program
+from chronicle.readers.console.log import Column, Log, as_column, leave_first_of_epoch, roles_by_program
 from chronicle.readers.console.pairs import IMPROVED, PROGRESS, is_judged, is_known, is_result
 from chronicle.readers.console.plan import plan_of, shapes_of
-from chronicle.readers.console.text_tables import settings
-from chronicle.readers.facts import Scalar, config_facts
+from chronicle.readers.facts import Scalar, arguments_in, config_facts
 from chronicle.readers.runs_in_table import held_out_by_file
 from chronicle.readers.text import Head, json_or_none
 
 NAME = "key-value"
 
 _FEWEST_POINTS = 3  # of a metric without a role
-_FEWEST_EPOCHS = 4  # and rows in each, for a metric that is measured once an epoch
 _MOSTLY = 0.8  # of the steps of a bar
 _MOST_TRIES = 16  # places in a block of lines at which reading in a batch is tried in vain
 _ARGUMENTS = re.compile(r"(?i)\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b")
 _PARAMETERS = re.compile(r"(?i)\b(?<!best )param(?:eter)?s[:= ]{1,3}\{")  # an optimiser may print its own
+_NAMES = re.compile(r"\b([A-Za-z_][\w.-]{0,80})(?:\s?=|[\"']\s?:)")
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _RECENT_ROWS, _PAUSE_TIMES = 64, 10.0  # a process that starts again takes longer than a row
 _FIRST_NAMES = 3  # names of arguments by which a line of them is recognised
@@ -71,7 +79,7 @@ def read(path: Path) -> list[Attempt]:
     for name, (points, _) in list(columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del columns[name]
-    _leave_first_of_epoch(columns, [*filter(is_judged, columns)])
+    leave_first_of_epoch(columns, [*filter(is_judged, columns)])
     if reader.course.counter == PROGRESS:
         _settle_bars(log)
     _name_improvements(columns)
@@ -102,33 +110,10 @@ def _separate_uncounted(log: Log, uncounted: Mapping[str, Mapping[int, str]]) ->
         without = np.isin(rows, list(labels))
         are_few = 0 < 2 * np.count_nonzero(without) <= len(rows) and name not in labels.values()
         if are_few and np.isin(steps[rows[without]], steps[rows[~without]]).any():
-            columns[name] = _in_rows(values[~without], rows[~without])
+            columns[name] = as_column(values[~without], rows[~without])
             for label, of_label in gathered((label, row) for row, label in labels.items()).items():
                 own = np.isin(rows, of_label)
-                columns[f"{label}/{name}"] = _in_rows(values[own], rows[own])
-
-
-def _in_rows(values: Floats, rows: Steps) -> Column:
-    """A column of these values in these rows."""
-    return array("d", values), array("i", rows.tolist())
-
-
-def _leave_first_of_epoch(columns: dict[str, Column], names: Iterable[str]) -> None:
-    """Leaves the first showing of metrics that are measured once an epoch and shown by every bar until the
-    next one: of these ``names`` those that change once in most of the epochs. A frozen one does not
-    change."""
-    epoch_values, in_rows = next((c for name, c in columns.items() if name.lower() == "epoch"), ((), ()))
-    for name in names if len(epoch_values) else ():
-        values, rows = (np.array(cells) for cells in columns[name])
-        epochs = np.array(epoch_values)[np.maximum(np.searchsorted(in_rows, rows, side="right") - 1, 0)]
-        ends = np.flatnonzero(np.append(epochs[1:] != epochs[:-1], True))
-        changes = 1 + np.flatnonzero(~equal(values[1:], values[:-1]))
-        of_epochs = np.searchsorted(ends, changes)
-        often = len(ends) >= _FEWEST_EPOCHS and len(rows) >= _FEWEST_EPOCHS * len(ends)
-        if often and 2 * len(changes) >= len(ends) and (np.diff(of_epochs) > 0).all():
-            unchanged = np.setdiff1d(np.arange(1, len(ends)), of_epochs)
-            first = np.unique(np.concatenate([[0], changes, ends[unchanged]]))
-            columns[name] = _in_rows(values[first], rows[first])
+                columns[f"{label}/{name}"] = as_column(values[own], rows[own])
 
 
 def _settle_bars(log: Log) -> None:
@@ -138,7 +123,7 @@ def _settle_bars(log: Log) -> None:
     for name in results:  # shown again until it is given a new number, every so many counts
         values, rows = (np.array(cells) for cells in columns[name])
         if (first := first_showings(values, in_bar=True)) is not None:
-            columns[name] = _in_rows(values[first], rows[first])
+            columns[name] = as_column(values[first], rows[first])
     if results:
         longest = max(results, key=lambda name: len(columns[name][1]))
         values, rows = (np.array(cells) for cells in columns[longest])
@@ -160,7 +145,7 @@ def _leave_newest(columns: dict[str, Column], names: Iterable[str], steps: Steps
         moves, changes = np.diff(steps[rows]) != 0, values[1:] != values[:-1]
         is_old = (moves & ~changes)[:-1] & (~moves & changes)[1:]
         newest = np.concatenate([[True], ~is_old, [True]])[: len(rows)]
-        columns[name] = _in_rows(values[newest], rows[newest])
+        columns[name] = as_column(values[newest], rows[newest])
 
 
 def _without_lag(steps: Steps, values: Floats) -> Steps:
@@ -218,6 +203,7 @@ class LogReader:
         self._headed = math.nan  # the epoch in the line before, if that is a heading
         self._announced = False  # whether one was, in this epoch
         self._launch = _Launch()
+        self._heading: Record | None = None  # with settings, perhaps of the launch that begins below it
         self._loaded = ""  # what was said of checkpoints that were loaded since something counted
         self._named_trial = self._trial = ""  # the training named last, and the one to which the rows belong
         self._indentation = _MOST_INDENTED  # of the line that counted last
@@ -265,21 +251,16 @@ class LogReader:
     def _new_records(self) -> Iterator[Record]:
         """The records that say something new. Where a launch may begin is noted; checkpoints are events."""
         for record in self._gatherer.records(self.log.lines(PossibleRecord, self)):
-            event, trial = record.form.event, record.form.trial
+            event = record.form.event
             if event == line_records.EVALUATES:
                 self._evaluation, self._announced = record.evaluation, bool(record.evaluation)
-                self._repeats = (
-                    self._repeats if self._announced else Repeats()
-                )  # what follows goes on with none
+                if not self._announced:  # what follows goes on with none
+                    self._repeats = Repeats()
                 continue
             self._announced &= record.epoch is None
             self._note_heading(record)
-            if event in (LAUNCH, REPEATED, TRIAL):  # it begins if the next count does not continue
-                self._repeats = Repeats()
-                if event == TRIAL:
-                    event, self._named_trial = self._launch.event or REPEATED * (trial == self._trial), trial
-                self._launch.event = event
-                self.course.announce_launch()
+            if event in (LAUNCH, REPEATED, TRIAL, SETTINGS):
+                self._announce(record)
                 continue
             if self.course.is_unnamed_evaluation(record, announced=self._announced):
                 record.evaluation = record.evaluation or "eval"
@@ -336,13 +317,32 @@ class LogReader:
         self._launch, self._trial = _Launch(), trial
         is_first = plan.by_row or is_other_stage or not len(log.rows)
         by_count = is_other_trial or begins_pass or launch.event == LAUNCH
+        heading, self._heading = self._heading, None
         if is_announced and (is_first or course.is_behind(position_before, counted=by_count)):
             log.launch(facts)
             course.launch()
             if is_other_trial:
                 self._count = _RowCount(arguments_row=self._count.arguments_row)
             return self._count_record(record)
+        if heading is not None:  # no launch has begun, so it says what the training has reached
+            values = heading.numbers(course.counter, plan.phases)
+            self._take_row(heading, values, position_before[0] if self._any_known(values) else None, False)
         return step, counts
+
+    def _announce(self, record: Record) -> None:
+        """Keeps what a line says of a launch, which begins if the next count does not continue."""
+        event, trial = record.form.event, record.form.trial
+        self._repeats = Repeats()
+        if event in (SETTINGS, TRIAL):
+            given = arguments_in(record.sources[0].words, anywhere=True, fewest=1)
+            self._launch.settings = {**self._launch.settings, **config_facts(given)}
+        if event == SETTINGS:
+            event, self._heading = self._launch.event or REPEATED, record if len(self.log.rows) else None
+            self.log.add_settings({} if self._heading else given)
+        elif event == TRIAL:
+            event, self._named_trial = self._launch.event or REPEATED * (trial == self._trial), trial
+        self._launch.event = event
+        self.course.announce_launch()
 
     def _count_record(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record in the course of the log, or the row where none counts; whether it counts."""
@@ -394,8 +394,9 @@ class LogReader:
         are_parameters = _PARAMETERS.search(text) is not None
         are_arguments = record.form.words.are_settings or are_parameters or _ARGUMENTS.search(text)
         words = _VALUE.sub("", text) if are_arguments else ""
-        given = settings(text, anywhere=bool(words)) if words or at_start else {}
-        signature = words and (" ".join([*given][:_FIRST_NAMES]) or words)
+        given = arguments_in(text, anywhere=bool(words)) if words or at_start else {}
+        names = _NAMES.findall(text) if given else []  # also of a value that is none yet: `resume=None`
+        signature = words and (" ".join(names[:_FIRST_NAMES]) or words)
         if step is None:
             self._arguments = self._arguments or signature
         elif signature and signature == self._arguments:
@@ -480,7 +481,7 @@ class LogReader:
         other_trial = (reading.form.trial or self._named_trial) != self._trial
         if self._evaluation or launch.event or launch.resumed or self._loaded or other_trial:
             return 0
-        if self._epoch_above or not places:
+        if self._epoch_above or self._heading or not places:
             return 0
         if gatherer.is_open or gatherer.shapes is not self._shapes:
             return 0

@@ -253,6 +253,7 @@ def _read_keras(path: Path) -> list[Attempt]:
             of_epoch = last is None or (last[2] == bar["total"] and last[1].keys() <= values.keys())
             if values and of_epoch and not bar["rest"].startswith("- ETA"):
                 state["last"] = line, values, bar["total"]
+                log.step = state["epoch"] or 0  # of what goes wrong before the next epoch begins
     if state["epoch"] is None and plan_of(Head.of(path)).is_log:
         return generic.read(path)
     add_epoch()

@@ -35,6 +35,7 @@ LOADED, RESUMED = "loaded", "resumed"  # of a checkpoint
 LAUNCH = "launch"  # a line that says when a training began
 REPEATED = "repeated"  # a heading of the log's beginning that comes again
 TRIAL = "trial"  # the heading of one of several trainings
+SETTINGS = "settings"  # the same, by what is set for it
 EVALUATES = "evaluates"  # the heading of the results of an evaluation, or of the training again
 
 _EVALUATION = re.compile(
@@ -104,6 +105,13 @@ _OF_ALL = re.compile(r"\s?(?:/|of)\s?\d")
 _WITH_SETTINGS = re.compile(
     r"(?i)[^\w\n]{0,4}(?:with |the |its ){0,2}(?:hyper[ _-]?)?(?:param|config|setting|arg)"
 )
+_ASSIGNED = r"(?:[a-z_][\w.-]{0,40} ?= ?[^\s=,;]{1,60}(?:[,;] ?| (?=\w)|(?=[^\w\n]{0,40}$)))+[^\w\n]{0,40}"
+_ALL_ASSIGNED = re.compile(rf"(?i)[^\w\n]{{0,8}}{_ASSIGNED}")
+# `### Training with lr=0.01, batch_size=64`, `==== lr=0.01 ====`
+_SETTINGS = re.compile(
+    r"(?i)[^\w\n]{0,40}(?:(?:\w+ ){0,3}(?:train|run|fit|launch|start|experiment|config|setting)\w*:?"
+    rf"(?: \w+){{0,3}}? |(?<=[=*#-]{{3}}) )[\[({{]?{_ASSIGNED}"
+)
 # `'cuda': True`, `model='resnet'`
 _TEXT_AS_VALUE = re.compile(r"[:=] ?(?:(?:True|False|None)\b|[\"'](?!-?(?:nan|inf)\b)[A-Za-z_./])")
 _FEWEST_TEXTS = 2
@@ -121,6 +129,8 @@ def _words_of(named: Sequence[Pair], text: str) -> Words:
     if not is_bar and _RESUMED.match(text):
         event = RESUMED
     trial, is_heading = _trial(named, text)
+    if not is_heading and _is_heading_of_settings(named, text):
+        event = SETTINGS
     is_object = text[:1] == "{" or "Namespace(" in text
     are_settings = is_object and len(_TEXT_AS_VALUE.findall(text)) >= _FEWEST_TEXTS
     are_settings = are_settings and not any(is_result(pair.name) for pair in named)
@@ -164,9 +174,16 @@ def _trial(named: Sequence[Pair], text: str) -> tuple[str, bool]:
         return f"{kind} {number}", True
     if any(counts(pair) or pair.name == PROGRESS for pair in others):  # it stands before each of its lines
         return f"{kind} {number}", False
-    is_over = _IS_OVER.search(rest) or any(is_judged(pair.name) for pair in others)
+    is_result_of = is_result if _ALL_ASSIGNED.fullmatch(rest) else is_judged
+    is_over = _IS_OVER.search(rest) or any(is_result_of(pair.name) for pair in others)
     is_setting = kind != "fold" and _A_SETTING.fullmatch(text)
     return ("", False) if is_over or is_setting else (f"{kind} {number}", True)
+
+
+def _is_heading_of_settings(named: Sequence[Pair], text: str) -> bool:
+    """Whether a line says with which settings a training begins, and nothing of how one goes."""
+    said = any(counts(pair) or pair.name == PROGRESS or is_result(pair.name) for pair in named)
+    return "=" in text and bool(named) and not said and _SETTINGS.fullmatch(text) is not None
 
 
 _BULLETS = " \t|>*#•▶:-{'\""
@@ -315,6 +332,11 @@ def _named(text: str) -> Sequence[Pair]:
     return () if _VARIABLE.match(text) else tuple(map(_as_bar, pairs_in(text)))
 
 
+def _indentation(text: str, start: int) -> int:
+    """Where the words of a line that begin behind ``start`` stand in it."""
+    return len(text) - len(text[start:].lstrip())
+
+
 class Gatherer:
     """Gathers the lines of a log into records. ``shapes`` are those that another one has learned."""
 
@@ -389,18 +411,19 @@ class Gatherer:
     def _parse(self, text: str) -> Reading | None:
         """What a line says that means the same wherever it stands; None for any other line."""
         who, start = words_start(text)
-        words = in_english(shortened(text[start:].strip()))
+        words, indentation = in_english(shortened(text[start:].strip())), _indentation(text, start)
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or BOX.fullmatch(words):
             return None
         vars(table := Table()).update(vars(self._table))
-        if table.read(words) is not None or vars(table) != vars(self._table):
+        if table.read(words, indentation) is not None or vars(table) != vars(self._table):
             return None
         named = _named(words)
         if len(named) == 1 and pairs.STATEMENT.search(text):  # the words have lost their indentation
             named = ()
         reading = _reading(named, words)
         is_alone = len(named) == 1 and words.lstrip(_BULLETS).startswith(named[0].name)
-        if is_alone and not (_CHECKPOINT.match(words) or _RESUMED.match(words) or _trial(named, words)[1]):
+        is_event = reading.form.event == SETTINGS or _CHECKPOINT.match(words) or _RESUMED.match(words)
+        if is_alone and not (is_event or _trial(named, words)[1]):
             reading = reading._replace(form=form_of(reading.form.names, Words(event=_PART)))
         return reading._replace(who=who, start=start, time=time_in(text[:start]))
 
@@ -419,7 +442,8 @@ class Gatherer:
             else:
                 yield from self._add_to_block(Pair(self._group + box[1], value), source, boxed=True)
         else:
-            layout, row = self._table.layout, self._table.read(text)
+            layout = self._table.layout
+            row = self._table.read(text, _indentation(source.line.text, source.start))
             if layout != self._table.layout:
                 self.shapes = Shapes(self._parse)
             named = _named(text) if row is None else row

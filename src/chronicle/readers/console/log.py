@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
+from chronicle.metrics.arithmetic import equal
 from chronicle.metrics.names import name_words
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.console import chunks, machine
@@ -135,6 +136,29 @@ class Rows:
         return self.columns.get(name) or self.columns.setdefault(clean(name), (array("d"), array("i")))
 
 
+def as_column(values: Floats, rows: Steps) -> Column:
+    """A column of these values in these rows."""
+    return array("d", values), array("i", rows.tolist())
+
+
+def leave_first_of_epoch(columns: dict[str, Column], names: Iterable[str]) -> None:
+    """Leaves the first showing of metrics that are measured once an epoch and shown by every bar until the
+    next one: of these ``names`` those that change once in most of the epochs. A frozen one does not
+    change."""
+    epoch_values, in_rows = next((c for name, c in columns.items() if name.lower() == "epoch"), ((), ()))
+    for name in names if len(epoch_values) else ():
+        values, rows = (np.array(cells) for cells in columns[name])
+        epochs = np.array(epoch_values)[np.maximum(np.searchsorted(in_rows, rows, side="right") - 1, 0)]
+        ends = np.flatnonzero(np.append(epochs[1:] != epochs[:-1], True))
+        changes = 1 + np.flatnonzero(~equal(values[1:], values[:-1]))
+        of_epochs = np.searchsorted(ends, changes)
+        often = len(ends) >= _FEWEST_EPOCHS and len(rows) >= _FEWEST_EPOCHS * len(ends)
+        if often and 2 * len(changes) >= len(ends) and (np.diff(of_epochs) > 0).all():
+            unchanged = np.setdiff1d(np.arange(1, len(ends)), of_epochs)
+            first = np.unique(np.concatenate([[0], changes, ends[unchanged]]))
+            columns[name] = as_column(values[first], rows[first])
+
+
 def roles_by_program(columns: Mapping[str, Column], counter: str) -> dict[str, Role]:
     """The roles of metrics whose names only make sense in the lines of one program."""
     roles = dict[str, Role]()
@@ -162,6 +186,7 @@ _LINES_COMPARED = 64  # with a last line that has no end
 _STEPS_APART = 4  # records by which one rank may be ahead of another
 _SMALLEST_BATCH = 8  # lines that are worth reading together
 _ROWS_A_LAUNCH = 3  # on average, at least, where a heading alone tells one
+_FEWEST_EPOCHS = 4  # and rows in each, for a metric that is measured once an epoch
 _BLOCK_LINES = 512  # searched together for the words of faults
 
 _WATCHING: ContextVar[list[Log] | None] = ContextVar("watching", default=None)

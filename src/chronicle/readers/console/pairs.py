@@ -76,6 +76,12 @@ def is_known(name: str) -> bool:
     return is_named or role_of(name) is not Role.OTHER
 
 
+def _without_settings(text: str) -> str:
+    """A name without the settings of the training behind it, if the learning rate is one of them."""
+    name, *settings = re.split(r" (?:for|with|at) \(?(?=\S+ ?=)|(?:, ?| )(?=\S+ ?=)", text)
+    return name if any(role_of(each.split("=")[0]) is Role.LEARNING_RATE for each in settings) else text
+
+
 _FLOAT = r"(?:[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf)"
 
 _THOUSANDS = {"": 1, "k": 1000, "K": 1000, "M": 10**6, "B": 10**9}
@@ -102,6 +108,7 @@ def _of_levanter(match: re.Match[str]) -> str:
 _STATISTIC = re.compile(r"(?i)\b(avg|average|mean|median|min|max|std)(?= ?[:=])")
 _OF_LOSSES = re.compile(r"\b[A-Za-z]\w{0,20}(?==[-\d.])")
 _NAME_AND_NUMBER = rf"([A-Za-z][\w ./()-]{{0,40}})[,;\t](?= ?{_FLOAT}(?:[,;\t]|$))"
+_SET = r"[A-Za-z_][\w.-]{0,40} ?= ?[^\s=,:;()]{1,40}"
 _COUNT = r"(\d{1,9}(?:/\d{1,9})?)(?=[\s:,|\])])"
 # A text that such a line holds, a pattern, and what replaces its first match.
 # fmt: off
@@ -203,6 +210,10 @@ _WORDINGS: tuple[tuple[str, str, Any], ...] = (
     # "Loss: policy=1.5, value=0.5, total=2.0": losses, but for names that are known as something else
     ("oss", r"(?i)^[^\w\n]{0,8}loss(?:es)?: {1,4}([a-z]\w{0,20}=[-\d.].*)", lambda match: _OF_LOSSES.sub(
         lambda name: name[0] if is_known(name[0]) else f"{name[0]} loss", match[1])),
+    # "Final accuracy for lr=0.01: 0.9": with which settings something was reached
+    ("=", rf"^[A-Za-z][\w ]{{0,40}} (?:for|with|at) \(?{_SET}(?:(?:, ?| ){_SET}){{0,8}}\)?"
+     rf"(?=\s?:\s*{_FLOAT}\b)",
+     lambda match: _without_settings(match[0])),
     # "Epoch12: loss 0.5", "[Step#100] loss 0.5", "Ep3/9 Iter20: loss 0.5", "step#: 100  loss: 0.5"
     ("", r"(?i)^([^\w\n]{0,8}(?:\w+ )??)(ep(?:och)?|step|iter(?:ation)?|episode)(?:[_#-]|#: {1,8})?"
      rf"{_COUNT}(?:([\s,|]{{1,3}})(step|iter(?:ation)?|batch)[_#-]?{_COUNT})?", r"\1\2 \3\4\5 \6"),

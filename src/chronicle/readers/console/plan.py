@@ -61,11 +61,11 @@ _RESULT = re.compile(r"(?i)[^\w\n]{0,8}trial\b.{0,200}\bparam(?:eter)?s\b.{0,8}\
 # "Starting training for 45000 steps"
 _STEPS_OF_ALL = re.compile(r"(?i)\btrain(?:ing)?\b[^\n]{0,40}?\bfor (\d{1,18}) (?:step|iteration|update)s\b")
 _OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other programs print, too
-# What a log of a training mentions, and hardly any log of another program that counts and measures.
-_OF_TRAININGS = re.compile(
-    r"(?<![a-z])(?:(?:pre)?train|epoch|episod|generation|gen\b|population|fitness|reward|agent|optimi[sz]er|adam|sgd"
-    r"|neural|network|layer|distil|teacher|likelihood|logprob|learning.rate|qubit|ansatz|cost.after)",
-    re.IGNORECASE,
+# What a training mentions, and hardly any log of another program that counts and measures.
+_OF_TRAININGS = re.compile(  # the last alternative is a round of gradient boosting: `[0] eval-auc:0.78`
+    r"(?i)(?<![a-z])(?:(?:pre)?train|epoch|episod|generation|gen\b|population|fitness|reward|agent|optimi[sz]er"
+    r"|adam|sgd|neural|network|layer|distil|teacher|likelihood|logprob|learning.rate|qubit|ansatz|cost.after"
+    r")|\[\d{1,9}\]\s{1,8}\w{1,40}(?:-|'s )(?:auc\w{0,8}|ndcg|map|pre|acc(?:uracy)?|f1)(?:@\d{1,4}-?)?: ?\d"
 )
 
 

@@ -4,7 +4,7 @@ epoch  train_loss  valid_loss  time        |           |    loss  ||    acc  |
 0      1.2005      1.1001      00:32       |     12/40 |  0.6931  ||  0.503  |
 
 `row_without_names` reads rows without a header, whose columns are known by their trainer. `listed_settings`
-reads the names and values with which many logs begin, `settings` the arguments in a line.
+reads the names and values with which many logs begin.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from chronicle.metrics.values import gathered
 from chronicle.readers.columns import number
 from chronicle.readers.console.pairs import LOSSES_OF_VITS, Pair, counts, is_result, pairs
-from chronicle.readers.facts import Scalar, scalar
+from chronicle.readers.facts import scalar, settings_in, without_frames
 from chronicle.readers.step_axis import step_rank
 
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a progress bar behind the last cell of a row
@@ -31,6 +31,7 @@ _TUPLE = re.compile(r"(?<!\S)\(([^()]{1,400})\)(?!\S)")  # cells of a row that P
 _GAP, _BLANK_BEFORE_UNIT = re.compile(r"\s{2,}|\t"), re.compile(r"(?<=\d)\s+(?=[s%](?:\s|$))")
 _COMMENT_MARK = re.compile(r"\s*#\s*(\S+)")
 _CELL = re.compile(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?|\*)?")  # the star of a step that was saved
+_BELOW = re.compile(r"[A-Za-z][\w .-]{0,40}|\([^()]{1,20}\)")  # of a second line of names, or their unit
 _CELL_OR_LIST = re.compile(r"\[[^\[\]]*\]|\S+")
 _LONG_NAMES = {"#": "step", "e": "epoch"}  # of spaCy
 _PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
@@ -46,23 +47,26 @@ _TO_COPY = re.compile(r"\bcopypaste: (?:(?P<task>Task: .*)|(?P<cells>.*,.*))")
 
 class Header(NamedTuple):
     """The names of the columns; ``words`` are all words of the line, if one blank separates two names.
-    ``are_in_tuples``: some stand in tuples of Python, as the cells below them do."""
+    ``are_in_tuples``: some stand in tuples of Python, as the cells below them do. ``spans``: where the names
+    begin and end in their line, if no borders part them."""
 
     names: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     are_in_tuples: bool = False
+    spans: tuple[tuple[int, int], ...] = ()
 
     @property
     def is_of_classes(self) -> bool:
         """Whether each row is of a class of things, and the one called "all" of their mean (Ultralytics)."""
         return self.names[0].lower() == "class"
 
-    def cells(self, text: str) -> list[str]:
-        """The cells of a line, as many as there are names if it can be taken apart so."""
+    def cells(self, text: str, indentation: int = 0) -> list[str]:
+        """The cells of a line, as many as there are names if it can be taken apart so; some may be blank."""
         n_names = len(self.names)
         cells = _bordered(text) or text.split()
         if len(cells) < n_names:  # blanks separate cells within borders, too
-            cells = text.replace("|", " ").split()
+            placed = _within_borders(text) if "|" in text else self._placed(text, indentation)
+            cells = placed if len(placed) == n_names else text.replace("|", " ").split()
         if len(cells) > n_names:
             cells = _BLANK_BEFORE_UNIT.sub("", text).split()
         if len(cells) > n_names and cells[0] == "#":
@@ -72,6 +76,28 @@ class Header(NamedTuple):
         if len(cells) == n_names + 1 and all(map(str.isdecimal, cells[:2])):
             return cells[1:]  # the index that pandas prints before each row, which begins with a count
         return cells
+
+    def _placed(self, text: str, indentation: int) -> list[str]:
+        """The cells of a line without borders under the names, blank where nothing stands: all end, or all
+        begin, where their names do. [] for any other line."""
+        found = [(match.span(), match[0]) for match in re.finditer(r"\S+", text)]
+        for side in (1, 0):
+            cells = {span[side] + indentation: cell for span, cell in found}
+            edges = [span[side] for span in self.spans]
+            if cells.keys() <= {*edges} and edges[:1] == [*cells][:1]:
+                return [cells.get(edge, "") for edge in edges]
+        return []
+
+    def joined(self, text: str) -> Header | None:
+        """The header with the second line of its names, which has borders and says no more of what counts;
+        None for any other line. What stands in brackets is a unit."""
+        below = _within_borders(text) if len(self.names) > 2 and not self.spans else []
+        are_words = any(below) and all(_BELOW.fullmatch(cell) for cell in below if cell)
+        if not are_words or len(below) != len(self.names) or below[0]:
+            return None
+        both = zip(self.names, below, strict=True)
+        names = tuple(name if cell[:1] in ("(", "") else f"{name} {cell}" for name, cell in both)
+        return self._replace(names=names, words=names)
 
     def of_row(self, cells: Sequence[str], text: str) -> Header:
         """The header with a name for each cell of a row, if it may be read so, else as it is."""
@@ -88,6 +114,7 @@ class Table:
         self._other_header = Header()  # of the table before, if two of them alternate
         self._phases: tuple[str, ...] = ()
         self._groups = Groups()
+        self._has_rows = False  # under this header
         self._last_cells: list[str] = []
         self._unfinished = "", list[Pair]()  # the first cell of a row whose bar is cut, and it
         self._task, self._to_copy = "", list[str]()  # of an evaluation by detectron2, and its names
@@ -97,15 +124,19 @@ class Table:
         """All that decides how a row is read."""
         return self._header, self._phases, self._groups
 
-    def read(self, text: str) -> list[Pair] | None:
-        """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
+    def read(self, text: str, indentation: int = 0) -> list[Pair] | None:
+        """The pairs of a row, [] for a header or a row that says nothing new; None for any other line. Its
+        words begin behind ``indentation`` characters."""
         if "copypaste: " in text and (match := _TO_COPY.search(text)):
             return self._row_to_copy(match)
+        if not self._has_rows and (joined := self._header.joined(text)):
+            self._header = joined
+            return []
         header = self._header
-        row = self._read_row(text)
+        row = self._read_row(text, indentation)
         if row is None and self._other_header.names:  # the other table goes on, its header was lost
             self._header, self._other_header = self._other_header, header
-            row = self._read_row(text)
+            row = self._read_row(text, indentation)
             if row is None:
                 self._header, self._other_header = header, self._header
         elif header.names and self._header.names != header.names:
@@ -124,7 +155,7 @@ class Table:
         named = zip(self._to_copy, values, strict=True) if len(values) == len(self._to_copy) else ()
         return [Pair(f"val/{self._task}/{name}", value) for name, value in named]
 
-    def _read_row(self, text: str) -> list[Pair] | None:
+    def _read_row(self, text: str, indentation: int) -> list[Pair] | None:
         bar = _BAR.search(text) if "%" in text else None
         under_way = bar is not None and bar[1] != "100"
         text = text[: bar.start()] if bar else text
@@ -137,20 +168,21 @@ class Table:
         if names := header(text):
             words = tuple(text.split())
             names = names[:-1] if names[-1].lower() in _NOTES and len(names) > 2 else names
-            in_tuples = _out_of_tuples(text) != text
-            self._header = Header(names, words if len(words) > len(names) else names, in_tuples)
+            in_tuples, spans = _out_of_tuples(text) != text, _spans(names, text, indentation)
+            self._header = Header(names, words if len(words) > len(names) else names, in_tuples, spans)
+            self._has_rows = False
             return []
         if (row := self._row_of_phases(text)) is not None or not self._header.names:
             return row
-        return self._row_under_header(text, under_way=under_way)
+        return self._row_under_header(text, indentation, under_way=under_way)
 
-    def _row_under_header(self, text: str, *, under_way: bool) -> list[Pair] | None:
+    def _row_under_header(self, text: str, indentation: int, *, under_way: bool) -> list[Pair] | None:
         """The pairs of a row of as many cells as the header has names, [] if it says nothing new or its bar
         is still ``under_way``; None for any other line."""
         cut = _CUT_BAR.search(text)
         if cut and len(text[: cut.start()].split()) == len(self._header.names):
             under_way, text = not "100".startswith(cut[1] or "-"), text[: cut.start()]
-        cells = self._header.cells(text)
+        cells = self._header.cells(text, indentation)
         self._header = self._header.of_row(cells, text)
         names = self._header.names
         if len(cells) != len(names) and "[" in text:
@@ -159,8 +191,10 @@ class Table:
             return None
         row = [pair for name, cell in zip(names, cells, strict=True) if (pair := pair_of(name, cell))]
         counts_first = bool(row) and row[0].name == names[0]
-        if len(row) < max(2, len(cells) / 2) or counts_first == self._header.is_of_classes:
+        n_cells = len([cell for cell in cells if cell])
+        if len(row) < max(2, n_cells / 2) or counts_first == self._header.is_of_classes:
             return None
+        self._has_rows = True
         row[1:1] = _sums(row, self._header.words)
         if not under_way:
             return self._finished(cells, row)
@@ -193,6 +227,23 @@ class Table:
 def _bordered(text: str) -> list[str]:
     """The cells of a line between borders; [] where it has none."""
     return [cell.strip() for cell in text.strip("| ").split("|")] if "|" in text else []
+
+
+def _within_borders(text: str) -> list[str]:
+    """The cells of a line that borders begin and end, also blank ones; [] for any other line."""
+    is_framed = len(text) > 1 and text[0] == text[-1] == "|"
+    return [cell.strip() for cell in text[1:-1].split("|")] if is_framed else []
+
+
+def _spans(names: Iterable[str], text: str, indentation: int) -> tuple[tuple[int, int], ...]:
+    """Where names begin and end in their line; () where borders part them, or one is not found."""
+    spans, at = list[tuple[int, int]](), 0
+    for name in names if "|" not in text else ():
+        if (begin := text.find(name, at)) < 0:
+            return ()
+        at = begin + len(name)
+        spans.append((begin + indentation, at + indentation))
+    return tuple(spans)
 
 
 def header(text: str) -> tuple[str, ...]:
@@ -324,21 +375,9 @@ class Groups(NamedTuple):
         return row if any(map(counts, row)) else []
 
 
-_LISTED = re.compile(
-    r"""["']?(?!nohup:|self\.|SLURM_)(?P<name>[A-Za-z_][\w./-]{0,60}(?:\ [\w./-]{1,30}){0,4}?)["']?
-    (?: \s*(?:[:=]|=>|\||\ \.{3,})\s* | (?P<gap>\s{2,}) )
-    ["']?(?P<value>(?![A-Za-z_][\w.]*\()[^\s|"'<:=\[{][^|]*?)?["']?""",
-    re.VERBOSE,
-)  # a value that calls a function is a line of source code
-_FRAMES = " \t|,;•*>-"
-_OPEN, _CLOSED = re.compile(r"[(\[{]"), re.compile(r"[)\]}]")
-_NEXT_SETTING = re.compile(r",\s+(?=[A-Za-z_][\w. -]{0,40}?\s*[:=])")
-_HEADED = re.compile(r"[\w.]+(?:\s?=\s?|:\s)\S+")  # the setting in `Overriding: seed = 7`
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
-# No setting: each launch has another.
-_MOMENT = re.compile(r"\d\d:\d\d:\d\d|\b20\d\d[-_/]?[01]\d[-_/]?[0-3]\d(?!\d)")
 _NO_VALUES = (None, "None", "Value")
-_FEWEST_LISTED, _MOST_LISTED, _MOST_WORDS, _LONGEST = 3, 500, 5, 1000
+_FEWEST_LISTED, _MOST_LISTED, _LONGEST = 3, 500, 1000
 
 
 def listed_settings(lines: Iterable[str]) -> dict[str, Any]:
@@ -348,8 +387,8 @@ def listed_settings(lines: Iterable[str]) -> dict[str, Any]:
     settings, again, run = dict[str, Any](), set[str](), list[tuple[str, str]]()
     for line in (*islice(lines, _MOST_LISTED), "the end"):
         text = line[:_LONGEST].strip()
-        words = _without_brackets(text.strip(_FRAMES))
-        listed = _listed(words, framed=text.startswith("|"))
+        words = without_frames(text)
+        listed = settings_in(words, framed=text.startswith("|"))
         names = [pair.name for pair in pairs_in(words)]
         is_measured = any(map(is_result, names))
         if listed is not None and not is_measured:
@@ -364,49 +403,6 @@ def listed_settings(lines: Iterable[str]) -> dict[str, Any]:
             if is_measured:
                 break
     return {name: value for name, value in settings.items() if name not in again}
-
-
-def _listed(words: str, *, framed: bool) -> list[tuple[str, str]] | None:
-    """The names and values in a line that holds nothing else; None where it does."""
-    named = list[tuple[str, str]]()
-    for match in map(_LISTED.fullmatch, _NEXT_SETTING.split(words)):
-        if match and _HEADED.fullmatch(match["value"] or ""):
-            match = _LISTED.fullmatch(match["value"])
-        if match is None or (match["gap"] and not framed):
-            return None
-        value = match["value"] or ""
-        if "=" in value or len(value.split()) > _MOST_WORDS:
-            return None
-        if value and _without_brackets(value) == value and not _MOMENT.search(value):
-            named.append((match["name"], value))
-    return named
-
-
-def _without_brackets(words: str) -> str:
-    """The words without a bracket at either end that belongs to one in another line."""
-    excess = len(_CLOSED.findall(words)) - len(_OPEN.findall(words))
-    while excess > 0 and _CLOSED.match(words[-1:]):
-        words, excess = words[:-1].rstrip(_FRAMES), excess - 1
-    while excess < 0 and _OPEN.match(words[:1]):
-        words, excess = words[1:].lstrip(_FRAMES), excess + 1
-    return words
-
-
-_LONGEST_LINE = 20_000  # characters of arguments that are read
-_SETTING = re.compile(
-    r"""["']?\b([A-Za-z_][\w.-]{0,80})(?:\s?=\s?|["']\s?:\s?)"""
-    r"""("[^"]{0,300}"|'[^']{0,300}'|[^\s,;:()"'{}\[\]]{1,300}+(?!\())"""
-)
-
-
-def settings(text: str, *, anywhere: bool = False) -> dict[str, Scalar]:
-    """The arguments of a program in a line: ``lr=3e-4 data=c4``, ``Namespace(lr=0.1)`` or ``{'lr': 0.1}``. A
-    line that says anything else has none, unless they may stand ``anywhere`` in it."""
-    text = text[:_LONGEST_LINE]
-    assigned = _SETTING.findall(text)
-    if len(assigned) < 2 or not (anywhere or not re.search(r"\w", _SETTING.sub("", text))):
-        return {}
-    return {n: value for n, text in assigned if (value := scalar(text.strip("'\""))) is not None}
 
 
 # --- rows without names ---
