@@ -108,7 +108,7 @@ def test_a_mistyped_command(chronicle):
     [
         (["classify"], "missing argument 'PATHS...'."),
         (["classify", "--jsn", "x"], "no such option '--jsn'. Did you mean '--json'?"),
-        (["build", "--jobs", "x"], "invalid value for '--jobs': 'x' is not a valid integer range."),
+        (["build", "--jobs", "x"], "invalid value for '--jobs': 'x' is not a whole number."),
     ],
 )
 def test_a_command_that_is_called_wrongly_says_so_in_a_line(chronicle, arguments, problem):
@@ -347,6 +347,9 @@ def test_a_note_on_a_step_outside_of_the_run_is_kept_with_a_warning(chronicle, t
     ran = chronicle("note", "run-7", "x", "--step", "99999", "--author", "ada")
     assert ran.code == 0
     assert ran.err.startswith("warning: step 99\u202f999 is outside of the run, whose steps are 1 to ")
+    assert ran.err.endswith(
+        "Remedy: if it is wrong, correct or remove the line of the note, which was added\n"
+    )
 
 
 def test_the_author_of_a_note_is_that_of_git(chronicle, team):
@@ -411,3 +414,44 @@ def test_a_run_that_is_misspelled_is_named(tmp_path, chronicle, monkeypatch, com
     healthy(tmp_path / "team/runs/lost/log.csv")
     ran = chronicle(*command, "losd")
     assert (ran.code, ran.err) == (2, f"error: no run 'losd' in {tmp_path}/team/runs. Did you mean 'lost'?\n")
+
+
+def test_what_cannot_be_read_is_told_when_it_is_added_and_by_a_build(chronicle, tmp_path, monkeypatch):
+    from chronicle.build.produce import Product, produce
+
+    chronicle("init", str(tmp_path / "team"))
+    monkeypatch.chdir(tmp_path / "team")
+    (tmp_path / "none.log").touch()
+    (tmp_path / "some.bin").write_bytes(bytes(range(256)) * 9)
+    (tmp_path / "text.log").write_text("The first words.\n" * 9)
+    for name, what in (
+        ("none.log", "is empty. Remedy: remove it, or wait until it is written to"),
+        ("some.bin", "no reader knows this format. Remedy: "),
+        ("text.log", "no reader knows this format. Remedy: "),
+    ):
+        ran = chronicle("add", str(tmp_path / name))
+        assert ran.code == 0
+        assert (name in ran.err, what.split(". ")[0].removeprefix("no ") in ran.err) == (True, True), ran.err
+        workspace = Workspace.find(tmp_path / "team")
+        run = workspace.run(name.partition(".")[0])
+        (problem,) = produce(Product(run, workspace.config, tmp_path / "entries" / run.run_id)).problems
+        assert problem.startswith(f"{name}: {what}")
+
+
+def test_a_name_that_is_no_id_is_told_with_the_id(chronicle, tmp_path, monkeypatch):
+    chronicle("init", str(tmp_path / "team"))
+    monkeypatch.chdir(tmp_path / "team")
+    ran = chronicle("add", str(healthy(tmp_path / "calm.csv")), "--name", "../../evil")
+    folder = tmp_path / "team/runs/evil-0fbfd372"
+    expected = f"added {folder}, which commands know as evil-0fbfd372\nNext: chronicle build\n"
+    assert (ran.code, ran.out) == (0, expected)
+
+
+def test_a_workspace_where_no_folder_can_be_made(chronicle, monkeypatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", "/proc/no-such-place")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    ran = chronicle("init", "/proc/no-such-place")
+    problem = "no folder can be made at /proc/no-such-place. Remedy: name another place"
+    assert (ran.code, ran.err) == (2, f"error: {problem}\n")

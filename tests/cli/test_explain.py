@@ -74,7 +74,8 @@ def test_no_such_finding() -> None:
         list(explain(DIAGNOSIS, STORY, "9"))
     assert (
         str(err.value)
-        == "no finding '9'. Remedy: name one of this run: 1 near-perfect, 2 spike-fast-recovery"
+        == "no finding '9'. Remedy: name one of this run: 1 near-perfect, 2 spike-fast-recovery; "
+        "or any pattern by its id, also one that was not found"
     )
 
 

@@ -382,3 +382,13 @@ def test_what_is_said_of_a_table_is_said_of_all_its_runs_and_no_event(sweep, chr
     ran = chronicle("review", "sweep", "confirmed", "--event", "end")
     problem = "sweep holds 2 runs, and an event is that of one of them"
     assert (ran.code, ran.err) == (2, f"error: {problem}. Remedy: name one of {LOW}, {HIGH}\n")
+
+
+def test_the_ends_of_runs_that_count_different_things_are_in_one_row(chronicle, tmp_path):
+    (tmp_path / "rows.csv").write_text("loss\n" + "".join(f"{3 / n + 1:.4f}\n" for n in range(1, 51)))
+    (tmp_path / "epochs.csv").write_text(
+        "epoch,loss\n" + "".join(f"{n},{3 / n + 1:.4f}\n" for n in range(1, 101))
+    )
+    out = chronicle("compare", str(tmp_path / "rows.csv"), str(tmp_path / "epochs.csv")).out
+    (row,) = [line.split() for line in out.splitlines() if "First and last" in line]
+    assert row == ["First", "and", "last", "0", "–", "49", "rows", "1", "–", "100", "epochs"]

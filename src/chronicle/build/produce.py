@@ -22,7 +22,7 @@ import orjson
 from chronicle.build.entry import entry_from_json, make_entry, to_json
 from chronicle.build.redact import Redactor, redactor_of
 from chronicle.build.site import code_sha256
-from chronicle.build.sources import expand, no_logs, passed_over
+from chronicle.build.sources import expand, no_logs, passed_over, refused
 from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, damaged, fingerprint, kept_files, note_kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError, contained
@@ -37,6 +37,7 @@ from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import RunFolder, Workspace, path_words
 from chronicle.workspace.locks import remove
 
+_ASK_DOCTOR = "`chronicle doctor` shows what is in it"
 READ_ON = "read-on"  # folder beside the entries: how far growing logs have been read
 POINTS, _VIEW = "series.csv.gz", "view.js"
 _DATA_POINTS = 50_000  # rows of the CSV of a page; of a longer run it has every k-th point of each metric
@@ -179,8 +180,8 @@ class Run:
                 raise NotALog(no_logs(aside))
             if problems:
                 raise problems[0]
-            remedy = "`chronicle doctor` shows what is in it"
-            raise NothingToRead(_logs_of(folder), "no series of numbers is in it", remedy=remedy)
+            nothing = NothingToRead(_logs_of(folder), "no series of numbers is in it", remedy=_ASK_DOCTOR)
+            raise next(refused(folder), nothing)
         return [*map(self._as_stated, attempts)], [str(problem) for problem in problems]
 
     def _reading(self, log: Path) -> Reading:

@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -207,6 +208,16 @@ class _Activity:
 def only_machines(entry: Entry) -> bool:
     """Whether nothing but logs of machines and jobs was read."""
     return not entry.metrics and all(row.get("format") == MACHINE_LOG for row in entry.attempts)
+
+
+def refused(run: RunFolder) -> Iterator[ChronicleError]:
+    """Why nothing is read of a run without a log: the error of each of its files that belongs beside none."""
+    for log in run.logs:
+        files = sorted(log.rglob("*")) if log.is_dir() else [log]
+        for file in files if not holds_log(log) or not log.is_dir() else ():
+            is_own = file.name.startswith(".") or file in run.own_files or is_side_file(file)
+            with suppress(NothingToRead):
+                yield from () if is_own or not file.is_file() else read_all(file).problems
 
 
 def runs_concerned(logs: Sequence[Attempt], entries: Iterable[Entry]) -> tuple[list[str], str]:

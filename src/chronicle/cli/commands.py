@@ -137,8 +137,11 @@ def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, f
     folder, left_out = folders.add(workspace, logs, name, stated, link=link, follow=follow)
     for path in left_out:
         terminal.say(f"left out {path}: {'a link' if path.is_symlink() else 'not a regular file'}")
-    click.echo(f"added {folder}\nNext: chronicle build")
-    terminal.say_passed_over([folder])
+    known_by = f", which commands know as {folder.name}" if name not in ("", folder.name) else ""
+    click.echo(f"added {folder}{known_by}\nNext: chronicle build")
+    _, unknown = terminal.say_passed_over([folder])
+    if not unknown:
+        terminal.say(*map(str, sources.refused(folders.run_in(folder, workspace.confines))))
 
 
 @cli.command("list", short_help="List the runs with their verdicts.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import string
 import sys
 import textwrap
@@ -52,9 +53,11 @@ _MOST_LISTED = 40  # events that a terminal has room for
 MOST_COMPARED = 8  # runs in one comparison
 _MOST_PLACES = 8  # steps at which courses are compared
 _MOST_FACTS, _MOST_EVENTS = 60, 60  # rows of a comparison
+_ENDS = "First and last"  # begins the name of that fact, which ends with what the run counts
 _WIDEST = 36  # characters of a cell of it
 _NEAR_SHARE = 1 / 64  # of the steps that all runs have: what lies so near to a place is averaged there
 _TO_BUILD = ("not built", "damaged")  # states of a run that a build mends
+_NO_NUMBER = re.compile(r"is not a valid integer(?: range)?(?=\.)")
 _KEPT_BLANKS = " \u202f"
 
 Judged = tuple[Run, Timeline, Diagnosis, Story]
@@ -141,7 +144,8 @@ def outside(note: model.Note, entry: Entry | None) -> str:
     ends = [step for step in steps if step is not None]
     if note.step is not None and ends and not min(ends) <= note.step <= max(ends):
         reach = f"{count(min(ends))} to {count(max(ends))}"
-        return f"step {count(note.step)} is outside of the run, whose steps are {reach}"
+        place = f"step {count(note.step)} is outside of the run, whose steps are {reach}"
+        return f"{place}. Remedy: if it is wrong, correct or remove the line of the note, which was added"
     return ""
 
 
@@ -168,6 +172,7 @@ def usage_message(err: click.ClickException) -> str:
     """The message of click about a command that was called wrongly, in the form of all other errors."""
     context = getattr(err, "ctx", None)
     problem = " ".join(err.format_message().split())
+    problem = _NO_NUMBER.sub("is not a whole number", problem)
     problem = problem[:1].lower() + problem[1:].removesuffix(".")
     remedy = f"`{context.command_path if context else 'chronicle'} --help` shows how it is called"
     return f"{problem}{'' if problem.endswith('?') else '.'} Remedy: {remedy}"
@@ -236,7 +241,8 @@ def explain(
     chosen = [e for e in findings if which in ("", e.mark, e.id, *e.also, *e.patterns)]
     if not chosen and which:
         have = ", ".join(f"{e.mark} {e.patterns[0]}" for e in findings) or "none"
-        raise UsageError(f"no finding {which!r}", remedy=f"name one of this run: {have}")
+        remedy = f"name one of this run: {have}; or any pattern by its id, also one that was not found"
+        raise UsageError(f"no finding {which!r}", remedy=remedy)
     by_id = {finding.id: finding for finding in diagnosis.findings}
     for event in chosen:
         yield f"{event.mark}  {event.sentence}"
@@ -385,6 +391,8 @@ def _differing(runs: Sequence[Judged]) -> list[tuple[str, list[str]]]:
     for run, timeline, _, _ in runs:
         of_run = facts(timeline, run.folder.config)
         stated.append({f.quantity: with_unit(f.value, f.unit) for f in of_run if f.value is not None})
+    if len(ends := {name for table in stated for name in table if name.startswith(_ENDS)}) > 1:
+        stated = [{_ENDS if name in ends else name: cell for name, cell in table.items()} for table in stated]
     names = dict.fromkeys(name for table in stated for name in table)
     rows = [(name, [table.get(name) or "–" for table in stated]) for name in names]
     return [(name, cells) for name, cells in rows if len(set(cells)) > 1]

@@ -233,7 +233,10 @@ def init(folder: Path) -> list[Path]:
     """Makes a workspace in ``folder`` and returns the new files. Existing files are left unchanged."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", remedy="name a folder that is to become the workspace")
-    (folder / "runs").mkdir(parents=True, exist_ok=True)
+    try:
+        (folder / "runs").mkdir(parents=True, exist_ok=True)
+    except FileNotFoundError as err:  # of a file system that makes no folders, such as /proc
+        raise UsageError(f"no folder can be made at {folder}", remedy="name another place") from err
     stock = shipped_file("templates") / "workspace"
     sources = stock / CONFIG, shipped_file("mkdocs.yml"), stock / "gitignore", stock / "gitattributes"
     files = {folder / (f.name if f.suffix else f".{f.name}"): f for f in sources}
