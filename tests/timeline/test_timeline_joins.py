@@ -229,6 +229,13 @@ def test_a_join_tells_whether_the_process_is_the_same(node, same):
     assert stitch([a, b]).joins[0].evidence["same_process"] is same
 
 
+def test_the_events_of_a_log_are_no_setting_that_changed():
+    saved = {"event": "checkpoint-saved", "line": 21, "step": 999}
+    before, after = log("a", UP), log("b", ON, 0, HOUR)
+    before, after = replace(before, facts={"events": [saved]}), replace(after, facts={"events": []})
+    assert changes(before, after) == []
+
+
 def test_a_renamed_metric_does_not_break_the_course():
     after = stitch({"train/loss": (range(1000, 1500), course(range(1000, 1500)))}).attempts[0]
     timeline = stitch([log("a", UP), Attempt("b", ("b",), after.series)])

@@ -37,7 +37,9 @@ _QUANTITIES = {  # what is compared, and its unit where the log declares none
     Role.SAMPLES: ("samples read", "samples"), Role.TOKENS: ("tokens read", "tokens"),
     Role.EPOCH: ("epochs read", "epochs"),
 }  # fmt: skip
-_OF_EACH_PROCESS = {"run", "pid", "started_at", "exit_code", "ended", "format", "summary", "step_counter"}
+_OF_EACH_PROCESS = {
+    "run", "pid", "started_at", "exit_code", "ended", "events", "format", "summary", "step_counter",
+}  # fmt: skip
 _UNITS = {"world_size": "processes", "nodes": "nodes", "gpu_count": "accelerators"}
 
 
