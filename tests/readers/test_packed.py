@@ -254,9 +254,11 @@ TIME = "2026-11-01T10:00:{:02}.5Z"
         '{{"log": "step {0} loss {1}\\n", "stream": "stdout", "time": "{2}"}}',
         '{{"message": "step {0} loss {1}", "level": 30, "timestamp": "{2}"}}',
         '{{"severity": "INFO", "textPayload": "step {0} loss {1}", "timestamp": "{2}", "insertId": "{0}"}}',
+        '{{"insertId": "{0}", "jsonPayload": {{"message": "step {0} loss {1}", "levelname": "INFO"}}, '
+        '"timestamp": "{2}", "resource": {{"type": "k8s_container"}}}}',
         '{{"time": "{2}", "log": "step {0} loss {1}\\n", "kubernetes": {{"pod": "a", "labels": ["b"]}}}}',
     ],
-    ids=["Docker", "a collector", "a cloud", "Kubernetes"],
+    ids=["Docker", "a collector", "a cloud", "a payload", "Kubernetes"],
 )
 def test_lines_of_text_in_json_records_are_the_log_of_those_lines(record: str, tmp_path: Path) -> None:
     rows = [(step, 4.0 - step / 20, TIME.format(step)) for step in range(40)]

@@ -57,7 +57,7 @@ class _WrappedLines:
 
 
 def _unwrapped(record: bytes) -> str:
-    fields = json_or_none(record)
+    fields = _fields(record)
     text = str(fields[key]).rstrip("\n") if (key := _text_key(fields)) else ""
     time = next((str(fields[name]) for name in _TIMES if name in fields), "") if text else ""
     own_clock = text.startswith("{") or _CLOCK.search(text)
@@ -69,6 +69,13 @@ _TIMES = ("time", "timestamp", "ts", "@timestamp")
 _ABOUT_RECORDS = {*_TIMES, "level", "severity", "lineno", "pid", "process", "thread", "ingestionTime"}
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 _FRACTION = re.compile(r"\s*[-+]?\d*\.\d+(?:[eE][-+]?\d+)?\s*")
+
+
+def _fields(record: bytes) -> Any:
+    """A JSON record, with the fields of its payload where Google Cloud Logging keeps them apart."""
+    fields = json_or_none(record)
+    payload = fields.get("jsonPayload") if isinstance(fields, dict) else None
+    return {**payload, **fields} if isinstance(payload, dict) else fields
 
 
 def _text_key(fields: Any) -> str | None:
@@ -118,7 +125,7 @@ def begins_archive(start: bytes) -> bool:
 
 def _decompressor(start: bytes) -> Callable[[], Any] | None:
     records = [r for r in start.split(b"\n")[:-1] if r.strip()] if start.startswith(b"{") else []
-    if len(records) > 1 and all(_text_key(json_or_none(record)) for record in records):
+    if len(records) > 1 and all(_text_key(_fields(record)) for record in records):
         return _WrappedLines
     return next((make for magic, _, make in _PACKINGS if start.startswith(magic)), None)
 
