@@ -174,6 +174,8 @@ PREFIXES = {
     ),
     "worker-1: [2023-04-18T01:53:27+02:00] x": Prefix("x", "worker-1", 1681775607.0),
     "(RayTrainWorker pid=123, ip=1.2.3.4) step=3": Prefix("step=3", "RayTrainWorker pid=123, ip=1.2.3.4"),
+    "(head, rank=0, pid=2233, ip=10.0.0.2) step=3": Prefix("step=3", "head, rank=0, pid=2233, ip=10.0.0.2"),
+    "(sky-cmd, pid=2233) step=3": Prefix("step=3", "sky-cmd, pid=2233"),
     "INFO:root:step 3": Prefix("step 3"),
     "Mon 30 Nov 2026 00:07:52 INFO  epoch 0": Prefix("epoch 0", "", 1795997272.0),
     "Mon Nov 30 00:07:52 2026 epoch 0": Prefix("epoch 0", "", 1795997272.0),
