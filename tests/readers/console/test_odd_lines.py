@@ -170,6 +170,23 @@ def test_counts_that_are_told_in_thousands_go_on_as_those_before_them(tmp_path: 
     assert [step for step, _ in points(attempt, "loss")] == counts
 
 
+@pytest.mark.parametrize(
+    ("told", "counts"),
+    [
+        ("tokens: {:.2f}B / 100.00B |", [250_000_000 * n for n in range(20)]),
+        ("tokens={:.1f}M", [4_200_000 * n for n in range(1, 61)]),
+        ("step {:.1f}k |", [100 * n for n in range(1, 41)]),
+    ],
+)
+def test_counts_in_units_have_the_decimals_that_are_told(
+    told: str, counts: list[int], tmp_path: Path
+) -> None:
+    size = {"B": 10**9, "M": 10**6, "k": 10**3}[told[told.index("}") + 1]]
+    lines = [f"{told.format(count / size)} loss {3 / (k + 1):.5f}" for k, count in enumerate(counts)]
+    attempt = read(tmp_path, "\n".join(lines) + "\n")
+    assert [step for step, _ in points(attempt, "loss")] == counts
+
+
 def test_memory_is_no_count_in_millions(tmp_path: Path) -> None:
     lines = [f"iter: {n} loss: {3 / (n + 1):.3f} max_mem: {300 + n}M" for n in range(20)]
     assert set(read(tmp_path, "\n".join(lines) + "\n").series) == {"loss"}

@@ -350,7 +350,7 @@ class Course:
         """A count in thousands (``12K``) as the one that is meant if the distance of full counts goes on."""
         before = self._now.count
         expected = before.value + self._now.distance * is_next
-        if pair.unit:
+        if pair.unit and before is not _NO_COUNT:
             return pair._replace(value=expected) if abs(expected - pair.value) < pair.unit else pair
         if pair.name == before.name and not before.unit and pair.value > before.value >= 0:
             self._now.distance = pair.value - before.value

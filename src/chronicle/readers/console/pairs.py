@@ -28,7 +28,7 @@ _JUDGED = {*LOSSES, *MEASURES, Role.GRAD_NORM, Role.LEARNING_RATE}
 
 class Pair(NamedTuple):
     """A number, its name, what it counts up to (0 where it does not say), and the unit in which it is logged:
-    1000 of ``12K``, 0 of a number that is logged in full."""
+    1000 of ``12K``, 100 of ``1.2K``, 0 of a number that is logged in full."""
 
     name: str
     value: float
@@ -85,6 +85,7 @@ def _without_settings(text: str) -> str:
 _FLOAT = r"(?:[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf)"
 
 _THOUSANDS = {"": 1, "k": 1000, "K": 1000, "M": 10**6, "B": 10**9}
+_EXPONENTS = {"k": "e3", "K": "e3", "M": "e6", "B": "e9"}
 
 
 # The names of the losses that so-vits-svc and VITS print as a list, by their number.
@@ -350,7 +351,7 @@ _PAIR = re.compile(
       (?:["']?\s*(?:=>|[:=])\s* | [ ]{{0,2}}\[\s{{0,8}}(?=\d) | [ ]?(?=\d) | [ ]+\|[ ]+(?=[-+.\d])
         | (?<=epoch)[ ]\#(?=\d) | \s+(?=[-+.\d]|(?:nan|inf)\b) )
     )? (?:["'] | [(\[][ ]{{0,8}} )?
-    (?P<value> {_NUMBER} ) (?:[-+]\d[\d.]*(?:e[-+]?\d+)?j\b)? (?-i:(?P<unit>[KMB])(?=[\s,;|)]|$))?
+    (?P<value> {_NUMBER} ) (?:[-+]\d[\d.]*(?:e[-+]?\d+)?j\b)? (?-i:(?P<unit>[kKMB])(?=[\s,;|)]|$))?
     (?: (?:\s?/\s{{0,8}}|\ of\ )(?P<of>\d{{1,18}}) )?
     (?: [ ]?(?:(?P<duration>(?-i:ms|us|µs|s|secs?|min|h)(?![\w/]))|{_UNIT})
       (?!\||(?<=/s)\ \d|(?<=sec)\ \d|(?<=second)\ \d) )?
@@ -432,14 +433,19 @@ def pairs(text: str) -> list[Pair]:
 
 def _pair(name: str, match: re.Match[str]) -> Pair | None:
     """The number that was matched, under its name if it has one; None if it measures or counts nothing."""
-    value, unit = number(match["value"].replace(",", "")), match["unit"]
+    text, unit = match["value"].replace(",", ""), match["unit"]
+    value = number(text)
     of_memory = unit and "mem" in name.lower()
     if value is None or of_memory or not (name or match["of"]):
         return None
     if match["duration"] and not match["of"] and _is_no_time(name, match.string[match.end("value")]):
         name = f"{name} time"  # `Step: 83ms`, which counts nothing; `total: 54.5ms`, which is no loss
-    times = _THOUSANDS[unit] if unit else 0
-    return Pair(name, value * (times or 1), int(match["of"] or 0), times)
+    of = int(match["of"] or 0)
+    if not unit:
+        return Pair(name, value, of)
+    in_full = number(text + _EXPONENTS[unit])  # 67.1 * 10**6 is a little less than 67.1e6
+    times, n_decimals = _THOUSANDS[unit], len(text.partition(".")[2])
+    return Pair(name, value * times if in_full is None else in_full, of, max(times // 10**n_decimals, 1))
 
 
 def _in_pairs(text: str) -> str:
