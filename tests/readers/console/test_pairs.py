@@ -473,6 +473,22 @@ def test_ranks_that_repeat_each_other_are_read_once(tmp_path):
     assert len(read_text(tmp_path, "\n".join(lines) + "\n").series["loss"]) == 12
 
 
+@pytest.mark.parametrize("line", ["[rank{}]: step={} loss={:.3f}", "12:00:01 [rank {}] step {} loss {:.3f}"])
+def test_of_ranks_that_print_their_own_losses_one_is_read_until_it_stops(line, tmp_path):
+    """Their order is another one at each step, and rank 2 ends after 40 of 60 steps."""
+    order = [(2, 0, 1), *(tuple(np.random.default_rng(step).permutation(3)) for step in range(1, 60))]
+    lines = [
+        line.format(rank, step, 3 - step / 30 + rank / 10)
+        for step, ranks in enumerate(order)
+        for rank in ranks
+        if rank != 2 or step < 40
+    ]
+    told = points(read_text(tmp_path, "\n".join(lines) + "\n"))["loss"]
+    ranks = [round(10 * (loss - 3 + step / 30)) for step, loss in told]
+    assert [step for step, _ in told] == list(range(60))
+    assert (set(ranks[:40]), len(set(ranks[44:]))) == ({2}, 1)
+
+
 def test_every_rank_of_deepspeed_prints_and_two_engines_are_two(tmp_path):
     line = (
         "[2023-04-18 01:53:{s:02d},000] [INFO] [logging.py:96:a] [Rank {r}] step={s}, skipped=0, lr=[{lr}]\n"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections import deque
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -59,6 +59,17 @@ class Rows:
             numbers, rows = columns.get(name) or self._column(name)
             numbers.append(value)
             rows.append(row)
+
+    def replace(self, row: int, line: int, values: Mapping[str, float], time: float) -> None:
+        """Other values of the metrics of a row; only the last one gets their line and time, as rows are in
+        the order of lines."""
+        if row == len(self) - 1:
+            self.lines[row], self.times[row] = line, time
+        for name, value in values.items():
+            numbers, rows = self._column(name)
+            at = bisect_left(rows, row)
+            if rows[at : at + 1].tolist() == [row]:
+                numbers[at] = value
 
     def take_back(self, names: Iterable[str]) -> None:
         """Leaves out what the last row says of these metrics."""
@@ -230,6 +241,22 @@ class Source(NamedTuple):
         return self.line.text[self.start :].strip()
 
 
+class _Ranks:
+    """Which of the ranks that print the same metrics is read: the ``leader``, as long as it goes on printing.
+    A step that another one prints first stands until the leader prints it. ``recent``: the last steps, with
+    the row of each and whether the leader told it; if it told none, the next rank with a new step leads."""
+
+    def __init__(self, leader: str) -> None:
+        self.leader, self.recent = leader, dict[int, tuple[int, bool]]()
+
+    def tell(self, who: str, steps: Sequence[int], row: int) -> None:
+        """New steps of a rank, in rows from ``row`` on."""
+        if len(self.recent) == _STEPS_APART and not any(by_leader for _, by_leader in self.recent.values()):
+            self.leader = who
+        self.recent |= {step: (row + i, who == self.leader) for i, step in enumerate(steps)}
+        self.recent = dict([*self.recent.items()][-_STEPS_APART:])
+
+
 Finder = re.Pattern[bytes] | type[chunks.PossibleRecord]  # of the lines that may be records
 
 
@@ -271,7 +298,7 @@ class Log:
         self._launches = [(0, dict[str, Any]())]  # the first row of each, and facts of its own
         self._faults = dict[str, Fault]()  # by what could not be used
         self._not_numbers = dict[str, tuple[int, int]]()  # the first line of a field, how many there are
-        self._leading_ranks: dict[frozenset[str], tuple[str, deque[int]]] = {}
+        self._ranks: dict[frozenset[str], _Ranks] = {}  # that print the same metrics
         lines = map(text_of, chunks.sample(Head.of(path)).split(b"\n"))
         self.add_settings(listed_settings(line[words_start(line)[1] :] for line in lines))
 
@@ -342,18 +369,21 @@ class Log:
     def add(
         self, line: Line, step: int, values: Mapping[str, float], *, time: float | None = None, who: str = ""
     ) -> bool:
-        """One record, at the time of the line's clock unless ``time`` is given. False if it is left out: the
-        line has no end, or a rank (``who``) repeats what another one has just said of the step."""
+        """One record, at the time of the line's clock unless ``time`` is given. False if it is no further
+        row: the line has no end, or another rank (``who``) has just told the step, see `_Ranks`."""
         if line.unfinished:
             return False
-        if who:
-            names = frozenset(values)
-            leader, steps = self._leading_ranks.setdefault(names, (who, deque(maxlen=_STEPS_APART)))
-            if who != leader and step in steps:
-                return False
-            self._leading_ranks[names] = (who, steps)
-            steps.append(step)
         time = time_in(line.text) if time is None else time
+        if who:
+            ranks = self._ranks.setdefault(frozenset(values), _Ranks(who))
+            row, by_leader = ranks.recent.get(step, (-1, True))
+            if who != ranks.leader and row >= 0:
+                return False
+            if who == ranks.leader and not by_leader:
+                self.rows.replace(row, line.number, values, time)
+                ranks.recent[step] = row, True
+                return False
+            ranks.tell(who, [step], len(self.rows))
         try:
             self.rows.add(line.number, step, values, time)
         except OverflowError:
@@ -367,7 +397,7 @@ class Log:
     ) -> None:
         """Adds many records at once, of a rank that `leads`."""
         if who:
-            self._leading_ranks[frozenset(columns)][1].extend(steps.tolist())
+            self._ranks[frozenset(columns)].tell(who, steps.tolist(), len(self.rows))
         if self._watched is not None:
             self.record_lines.extend(lines.tolist())
         self.rows.extend(lines, steps, columns, times)
@@ -383,7 +413,7 @@ class Log:
 
     def leads(self, names: Iterable[str], who: str) -> bool:
         """Whether what a rank says under these names is kept, whatever other ranks say."""
-        return not who or self._leading_ranks.get(frozenset(names), ("",))[0] == who
+        return not who or self._ranks.get(frozenset(names), _Ranks("")).leader == who
 
     def add_settings(self, settings: Mapping[str, Any]) -> None:
         """Settings of the program, which become facts as ``config/...``; the first value of a name stays."""
