@@ -608,8 +608,8 @@ def test_a_warm_up_of_few_samples_is_one_change() -> None:
     events = changing(rate, Role.LEARNING_RATE, "lr")
     assert [(e.sentence, e.short, e.end_step) for e in events.values() if e.kind is EventKind.SCHEDULE] == [
         (
-            "The learning rate warmed up from 0.001 to 0.005 in 4 stages over steps 1 to 4.",
-            "learning rate 0.001 → 0.005 in 4 stages",
+            "The learning rate warmed up from 0.001 to 0.005 over steps 1 to 4.",
+            "learning rate 0.001 → 0.005 over steps 1 to 4",
             4,
         )
     ]
@@ -619,7 +619,7 @@ def test_a_warm_up_is_one_event_and_no_change_however_seldom_or_coarsely_it_was_
     """A rate of two digits rose in four events, and one logged every 500 steps was an experiment."""
     coarse = [0.0] * 3 + [0.01 * k for k in range(1, 6) for _ in range(8)] + [0.05] * 40
     for rate, sentence in (
-        (coarse, "The learning rate warmed up from 0.01 to 0.05 in 4 stages over steps 11 to 35."),
+        (coarse, "The learning rate warmed up from 0.01 to 0.05 over steps 11 to 35."),
         (
             [1e-6] + [3e-4 * 0.9**k for k in range(20)],
             "The learning rate warmed up from 1 × 10⁻⁶ to 0.0003 by step 1.",
@@ -629,6 +629,39 @@ def test_a_warm_up_is_one_event_and_no_change_however_seldom_or_coarsely_it_was_
         assert [(e.title, e.sentence) for e in events if e.kind is EventKind.SCHEDULE] == [
             ("Warm-up", sentence)
         ]
+
+
+STAIRCASE = [0.001] * 30 + [0.002] * 30 + [0.004] + [0.008] * 30
+
+
+@pytest.mark.parametrize(
+    ("rate", "sentences"),
+    [
+        (
+            [float(f"{3.75e-5 * k:.2e}") for k in range(9)] + [3e-4 * 0.999**k for k in range(40)],
+            ["The learning rate warmed up from 3.75 × 10⁻⁵ to 0.0003 over steps 2 to 8."],
+        ),
+        (
+            [2e-5, 4e-5, 5e-5] + [5e-5] * 40,  # it ends between two rows
+            ["The learning rate warmed up from 2 × 10⁻⁵ to 5 × 10⁻⁵ over steps 1 to 2."],
+        ),
+        (
+            [3e-4] * 40 + [2.4e-4, 1.8e-4, 1.2e-4, 6e-5],
+            ["The learning rate fell from 0.0003 to 6 × 10⁻⁵ over steps 40 to 43."],
+        ),
+        ([1.0] * 20 + [round(1 - k / 990, 2) for k in range(990)], []),  # as long as the log
+        (
+            STAIRCASE,
+            [
+                "The learning rate rose from 0.001 to 0.002 at step 30.",
+                "The learning rate rose from 0.002 to 0.008 in 2 stages over steps 60 to 61.",
+            ],
+        ),
+    ],
+)
+def test_even_moves_from_row_to_row_are_no_stages(rate: Sequence[float], sentences: list[str]) -> None:
+    events = changing(rate, Role.LEARNING_RATE, "lr").values()
+    assert [e.sentence for e in events if e.kind is EventKind.SCHEDULE] == sentences
 
 
 def test_times_tokens_and_days() -> None:

@@ -12,13 +12,15 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
 from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
 import numpy as np
 
+from chronicle.classify.measure import last_decimal
 from chronicle.classify.patterns import BY_ID
 from chronicle.classify.report import numbered
 from chronicle.metrics.values import clipped, count, fault_words, grouped, instant, plural, stated, times_over
-from chronicle.model import Event, EventKind, Fault, Floats, JoinKind, Note, Quantity, Role, Track
+from chronicle.model import Event, EventKind, Fault, Floats, JoinKind, Note, Quantity, Role, Steps, Track
 from chronicle.story import measured
 from chronicle.story.measured import DIVERGES, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
 from chronicle.story.restarts import join_event, lettered
@@ -57,7 +59,8 @@ _END_SENTENCES = {
 _KIND_OF_NOTE = {"decision": EventKind.DECISION, **dict.fromkeys(REVIEWS, EventKind.REVIEW)}
 _LEAST_RATE_LOG, _LEAST_BATCH_LOG = math.log(1.2), math.log(1.01)  # smaller jumps are part of a schedule
 _STANDS_OUT_FACTOR = 8.0  # a jump is so many times the moves around it; a warm-up or a decay has no jumps
-_NEAR_SAMPLES = 10  # how many moves on each side are compared with a jump
+_NEAR_SAMPLES = 10  # how many moves on each side are compared with a jump; the most of a ramp that is told
+_SAME_SLOPE = 0.15  # relative difference of the moves of one ramp, which are logged with two or three digits
 WARM_UP = "Warm-up"
 _MOST_CHANGES = 12  # changes of one series that are events of their own; more of them are one event
 
@@ -316,6 +319,13 @@ def _order(owner: Callable[[str | None, float], int], event: Event) -> tuple[boo
     return is_last, owner(event.attempt, step), step, list(EventKind).index(kind), event.time
 
 
+class _Jumps(NamedTuple):
+    """The first rows of new values that are told as one change: several stages, or an even ramp."""
+
+    rows: list[int]
+    is_ramp: bool = False
+
+
 def changes(run: RunView) -> Iterator[Event]:
     """The jumps of the learning rate and of the batch size; many jumps of one series are one event."""
     rate = Role.LEARNING_RATE, EventKind.SCHEDULE, _LEAST_RATE_LOG
@@ -323,13 +333,13 @@ def changes(run: RunView) -> Iterator[Event]:
         if (track := max(run.timeline.by_role(role), key=len, default=None)) is not None:
             groups = [g for k in np.unique(track.attempt).tolist() for g in _jumps(track, k, least)]
             if len(groups) > _MOST_CHANGES:
-                groups = [list(chain.from_iterable(groups))]
+                groups = [_Jumps([row for group in groups for row in group.rows])]
             yield from (_change_event(run, track, kind, group) for group in groups)
 
 
-def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
-    """The first rows of new values, where the track moved by far more than around them. Jumps in one
-    direction form one group if they are neighbours or of one size: a warm-up of few samples or digits."""
+def _jumps(track: Track, attempt: int, least: float) -> list[_Jumps]:
+    """Where the track moved by far more than around. Jumps in one direction form one group if they are
+    neighbours or of one size: a warm-up of few samples. Those of a ramp of few samples are the whole ramp."""
     rows = np.flatnonzero((track.attempt == attempt) & np.isfinite(track.values) & (track.values > 0))
     moves = np.diff(np.log(track.values[rows]))
     # A linear ramp moves evenly by amount, an exponential one by ratio: a jump does neither.
@@ -343,14 +353,35 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
 
     large = np.flatnonzero(scales[0] >= least).tolist() if len(moves) > 1 else []
     jumps = np.array([i for i in large if stands_out(i)], np.int64)
+    ramps = [ramp for ramp in _ramps(track, rows) if np.isin(ramp, jumps).any()] if len(jumps) else []
+    jumps = np.setdiff1d(jumps, [i for ramp in ramps for i in ramp])
     alike = np.isclose(amounts[jumps[1:]], amounts[jumps[:-1]], atol=0)
     apart = (np.diff(jumps) > 1) & ~alike | (np.diff(np.sign(moves[jumps])) != 0)
-    return [rows[group + 1].tolist() for group in np.split(jumps, np.flatnonzero(apart) + 1) if len(group)]
+    stages = np.split(jumps, np.flatnonzero(apart) + 1)
+    groups = [_Jumps(rows[group + 1].tolist()) for group in stages if len(group)]
+    groups += [_Jumps(rows[ramp + 1].tolist(), True) for ramp in ramps if len(ramp) <= _NEAR_SAMPLES]
+    return sorted(groups)
 
 
-def _change_event(run: RunView, track: Track, kind: EventKind, jumps: list[int]) -> Event:
+def _ramps(track: Track, rows: Steps) -> list[Steps]:
+    """The moves between these rows that are one straight line: neighbours with the same slope, the last of
+    which may end between two rows, and, of a rate, moves by the last decimal with which it is written."""
+    amounts, steps = np.diff(track.values[rows]), np.diff(track.steps[rows])
+    changed = np.flatnonzero(amounts)
+    slopes = np.abs(amounts / np.maximum(steps, 1))[changed]
+    beside, sizes, slower = np.diff(changed) == 1, np.abs(amounts[changed]), slopes[1:] <= slopes[:-1]
+    even = np.isclose(slopes[1:], slopes[:-1], rtol=_SAME_SLOPE, atol=0)
+    even |= slower & ~np.append(beside[1:], False)
+    unit = last_decimal(track.values[rows]) if track.role is Role.LEARNING_RATE else 0.0
+    by_unit = np.isclose(sizes, unit, rtol=0.01, atol=0)
+    goes_on = (beside & even) | (by_unit[1:] & by_unit[:-1])
+    goes_on &= np.diff(np.sign(amounts[changed])) == 0
+    return [ramp for ramp in np.split(changed, np.flatnonzero(~goes_on) + 1) if len(ramp) > 1]
+
+
+def _change_event(run: RunView, track: Track, kind: EventKind, group: _Jumps) -> Event:
     """The event of the jumps of a scheduled quantity at these rows of a track."""
-    first, last = jumps[0], jumps[-1]
+    jumps, first, last = group.rows, group.rows[0], group.rows[-1]
     attempt, begin, end = int(track.attempt[first]), int(track.steps[first]), int(track.steps[last])
     owner = run.timeline.attempts[attempt].name
     earlier = track.values[:first][track.attempt[:first] == attempt]
@@ -362,8 +393,8 @@ def _change_event(run: RunView, track: Track, kind: EventKind, jumps: list[int])
     short, form = f"{{}} → {{}} {where}", f"{verb} from {{}} to {{}} {where}"
     if len(jumps) > 1:
         number, over = count(len(jumps)), f"over {run.axis.place(begin, end)}"
-        stages = f"in {number} stages"
-        short, form = f"{{}} → {{}} {stages}", f"{verb} from {{}} to {{}} {stages} {over}"
+        stages = "" if group.is_ramp else f" in {number} stages"
+        short, form = f"{{}} → {{}}{stages or f' {over}'}", f"{verb} from {{}} to {{}}{stages} {over}"
         levels = [before, *track.values[jumps]]
         if len(set(np.sign(np.diff(levels)).tolist())) > 1:  # it went both ways: its range says more
             before, after, names = min(levels), max(levels), ("lowest", "highest")
