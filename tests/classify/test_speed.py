@@ -121,6 +121,25 @@ def test_a_larger_batch_explains_longer_steps() -> None:
     assert patterns(curve.run()) == {"batch-ramp"}
 
 
+@pytest.mark.parametrize(
+    ("setting", "why", "verdict"),
+    [
+        ("seq_len", "seq_len was set anew", "good"),
+        ("num_gpus", None, "worrying"),  # a machine that is gone slows the others down
+    ],
+)
+@pytest.mark.parametrize("metric", ["tokens_per_sec", "step_time"])
+def test_a_setting_that_changes_where_steps_become_slower_explains_it(
+    metric: str, setting: str, why: str | None, verdict: str
+) -> None:
+    late, z = np.arange(1200) >= 800, np.random.default_rng(2).standard_normal(1200)
+    seconds = np.where(late, 1.7, 1.0) * np.exp(0.01 * z)
+    speed = seconds if metric == "step_time" else 4e5 / seconds
+    judged = classify({"loss": Curve(3).loss[:1200], metric: speed, setting: np.where(late, 32.0, 4.0)})
+    (drop,) = [f for f in judged.findings if f.pattern == "throughput-drop"]
+    assert (drop.start_step, drop.evidence.get("explained_by"), judged.verdict) == (800, why, verdict)
+
+
 @pytest.mark.parametrize("hang_s", [1000.0, 60000.0])
 @pytest.mark.parametrize("every", [1, 10])
 def test_a_run_that_stands_still_and_goes_on(hang_s: float, every: int) -> None:
