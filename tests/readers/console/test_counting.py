@@ -526,6 +526,16 @@ def test_what_a_bar_shows_twice_as_long_was_measured_twice(tmp_path: Path) -> No
     assert dict(points(attempt, "loss")) == losses
 
 
+def test_a_bar_that_moved_is_no_redraw_if_none_was_seen_so_far(tmp_path: Path) -> None:
+    """Its numbers are equal to those before only where rounding makes them so."""
+    losses = [1.5 if n in (499, 500) else 1 + n % 2 for n in range(600)]
+    bar = "train: {:2}%|###   | {}/600 [00:{:02}<01:10, 9.87it/s, loss={:.2f}]\n"
+    text = "".join(bar.format(n // 6, n, n // 10, loss) for n, loss in enumerate(losses))
+    (attempt,) = attempts(tmp_path, text)
+    loss = attempt.series["loss"]
+    assert (loss.steps.tolist(), loss.values.tolist()) == (list(range(600)), losses)
+
+
 def test_what_bars_show_is_one_point_each_however_often_they_are_redrawn(tmp_path: Path) -> None:
     """Every seventh count of three bars, which are given new numbers at every hundredth."""
     shown = ((bar, n) for bar in range(3) for n in (*range(0, 250, 7), 250))

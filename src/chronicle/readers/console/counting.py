@@ -394,6 +394,7 @@ def _is_global(name: str) -> bool:
 
 
 _ROUNDED, _FEWEST_DECIMALS = 1e-4, 3  # by which a number is recognised that was rounded
+_SELDOM = 256  # draws with new numbers, of which even a fast bar has one with the old ones
 _BAR_CLOCK = re.compile(r"\[[\d:]+<")  # [00:12<01:10
 _BAR_RATE = re.compile(r"([\d.]+)(?:it/s|s/it)")
 
@@ -416,8 +417,7 @@ class Repeats:
         self._drawing = -1.0, 0, "", ""  # the count of a bar and its end, its other numbers, and its rates
         # The names of a record, its step, count and values, and whether it was a bar.
         self._measured: tuple[Sequence[str], int, float, Mapping[str, float], bool] = (), -1, -1.0, {}, False
-        # By the end of a bar: how often a redrawn one got new numbers at its count, minus how often not.
-        self._n_redraws = dict[int, int]()
+        self._n_redraws = dict[int, float]()  # by the end of a bar: seen at a count, minus how often not
 
     def is_repeat(self, record: Record) -> bool:
         """Whether a record says nothing new. One without a counter may continue an evaluation."""
@@ -477,10 +477,11 @@ class Repeats:
         count_before, of_before, numbers_before, rates_before = self._drawing
         rates, text = "".join(_BAR_RATE.findall(record.sources[0].line.text)), repr(numbers)  # NaN equals NaN
         moved, at_end = bar.value != count_before, bar.value == bar.of
-        if self._was_redrawn and bar.of == of_before:  # what comes at the count of a redraw is new
-            self._n_redraws[bar.of] = self._n_redraws.get(bar.of, 0) + (-1 if moved else 1)
+        if bar.of == of_before and (self._was_redrawn or (moved and text != numbers_before)):
+            weight = 1 - 2 * moved if self._was_redrawn else -1 / _SELDOM
+            self._n_redraws[bar.of] = self._n_redraws.get(bar.of, 0) + weight
         is_closed = bool(rates) and not moved and rates != rates_before
-        may_be_redraw = self._n_redraws.get(bar.of, 0) >= 0 and (moved or is_closed or not self._was_redrawn)
+        may_be_redraw = self._n_redraws.get(bar.of, 0) > -1 and (moved or is_closed or not self._was_redrawn)
         is_redrawn = text == numbers_before and (at_end or may_be_redraw)
         self._drawing, self._was_redrawn = (bar.value, bar.of, text, rates), is_redrawn and moved
         return is_redrawn
