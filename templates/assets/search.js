@@ -12,33 +12,62 @@
     element.append(...children);
     return element;
   };
-  const KINDS = [["run", "Runs"], ["pattern", "Patterns"], ["guide", "Guide"]];
+  const KINDS = [["run", "Runs", 1.2], ["pattern", "Patterns", 1.1], ["guide", "Guide", 1]]; // with a head start
 
-  /* The words of a text in lower case, without accents, between single spaces. Groups of digits are one number: 58 897 becomes 58897. */
+  /* Words that mean the same to somebody who searches, one group a line. */
+  const SAME = [
+    "rise rose risen up increase grow", "fall fell fallen drop down decrease", "die died dead lost lose crash fail",
+    "slow slower throughput", "restart resume relaunch", "validation val eval evaluation", "gradient grad", "lr rate",
+    "hang hung stuck freeze frozen", "checkpoint ckpt", "begin start", "memory oom", "corrupt damaged broken",
+    "node host machine hardware", "wandb wb",
+  ];
+
+  /* The words of a text in lower case, without accents, between single spaces. Groups of digits are one number: 58 897
+     becomes 58897, and W&B becomes wb. */
   const fold = text => ` ${text.normalize("NFKD").toLowerCase().replace(/[\u0300-\u036f]/g, "")
-    .replace(/(?<=\d)[\u202f\u00a0 ](?=\d{3}(?!\d))/g, "").replace(/[^\p{L}\p{N}]+/gu, " ").trim()} `;
+    .replace(/(?<=\d)[\u202f\u00a0 ,](?=\d{3}(?!\d))|(?<=\p{L})&(?=\p{L})/gu, "").replace(/[^\p{L}\p{N}]+/gu, " ").trim()} `;
+
+  /* A word without its ending: halve, halves, halved and halving become halv. */
+  function stem(word) {
+    const cut = word.replace(/(?:ing|ed|es|(?<!s)s|e)$/, "");
+    const holds = cut.length > 2 && /[aeiouy]/.test(cut) && !/\d/.test(word);
+    return holds ? cut.replace(/(?<=..)([bdgmnprt])\1$/, "$1") : word;
+  }
+  const alike = new Map();
+  for (const group of SAME.map(line => line.split(" "))) for (const word of group) alike.set(stem(word), group);
+
+  /* A compound is also known without its dash: warmup for warm-up. */
+  const compounds = text => Array.from(text.matchAll(/[\p{L}\p{N}]+(?:[-_'][\p{L}\p{N}]+)+/gu),
+    ([each]) => fold(each).replaceAll(" ", ""));
 
   function add(doc, fields, of = []) {
-    docs.push(Object.assign(doc, { fields: fields.map(([text, weight]) => [fold(text), weight, text]), of }));
+    docs.push(Object.assign(doc, { of, fields: fields.map(([text, weight]) => {
+      const words = fold(`${text} ${compounds(text).join(" ")}`);
+      const each = words.trim().split(" "); // a long text has many words that mean little
+      return { words, stems: ` ${each.map(stem).join(" ")} `, weight: weight / (1 + each.length / 600) };
+    }) }));
     return doc;
   }
 
   const script = name => new Promise((done, failed) => document.head.append(
     make("script", { src: `${root}assets/${name}.js`, onload: done, onerror: failed })));
 
-  let loading = null;
+  let loading = null, stop = [];
   const load = () => loading ||= script("search-runs").then(() => {
     const { patterns, runs } = window.chronicleSearch;
+    stop = window.chronicleSearch.stop.split(" ");
     const known = patterns.map(([id, title, badge, names]) => add(
-      { kind: "pattern", href: `patterns/${id}.html`, title, badge, more: names.split(" · ")[0], id }, [[id, 9], [title, 8], [names, 6]]));
+      { kind: "pattern", href: `patterns/${id}.html`, title, badge, more: names.split(" · ")[0], id }, [[id, .8], [title, .8], [names, .7]]));
     for (const [id, title, badge, project, places, text, folder] of runs) {
       const shown = places.map(place => known[place]);
       add({ kind: "run", href: `runs/${encodeURIComponent(folder || id)}/index.html`, title, badge, id,
             more: [project, ...shown.map(p => p.title)].filter(Boolean).join(" · ") },
-          [[id, 9], [title, 8], [project, 5], [badge, 4], [text, 3]], shown);
+          [[id, .8], [title, .8], [project, .6], [badge, .5], [text, .45]], shown);
     }
   }).then(() => script("search-guide")).then(() => {
-    for (const [href, title, text] of window.chronicleGuide) add({ kind: "guide", href, title, more: "" }, [[title, 8], [text, 2]]);
+    const patterns = docs.filter(doc => doc.kind === "pattern");
+    for (const [href, title, text] of window.chronicleGuide)
+      add({ kind: "guide", href, title, more: "" }, [[title, .8], [text, .4]], patterns.filter(doc => doc.href === href));
   });
 
   /* Whether two words differ by more than `most` typing errors: wrong, missing, additional or exchanged letters. */
@@ -59,52 +88,57 @@
     return row[b.length] > most;
   }
 
-  function place(text, word) { // the weight of a match: a whole word, the beginning of a word, or inside a word
-    if (!text.includes(word)) return 0;
-    if (text.includes(` ${word} `)) return 1;
-    return text.includes(` ${word}`) ? word.length > 3 ? .6 : .2 : word.length > 3 ? .3 : 0;
+  function place(field, word, root) { // the weight of a match: the word, its stem, a beginning, or inside a word
+    if (field.words.includes(` ${word} `)) return field.weight;
+    if (field.stems.includes(` ${root} `)) return .9 * field.weight;
+    if (field.stems.includes(` ${root}`)) return (root.length > 3 ? .6 : .2) * field.weight;
+    return word.length > 4 && field.words.includes(word) ? .3 * field.weight : 0;
   }
 
-  function scores(word, share = 1) { // of each document with this word; a run also gets a part of the score of its patterns
-    const scored = new Map();
+  /* The score of each document with this word. A run, or the advice on a pattern, gets a part of the score of its
+     patterns, too. */
+  function scores(word, share = 1, scored = new Map()) {
+    const root = stem(word), here = new Map();
     for (const doc of docs) {
-      const own = doc.fields.map(([text, weight]) => share * weight * place(text, word));
-      const best = Math.max(...own, ...doc.of.map(pattern => .6 * (scored.get(pattern) || 0)));
-      if (best) scored.set(doc, best);
+      const own = doc.fields.map(field => share * place(field, word, root));
+      const best = Math.max(...own, ...doc.of.map(pattern => .6 * (here.get(pattern) || 0)));
+      if (!best) continue;
+      here.set(doc, best);
+      scored.set(doc, Math.max(best, scored.get(doc) || 0));
     }
     return scored;
   }
 
-  /* The known words that may be meant by a misspelled word. A compound is also known without its dash: blowup for blow-up. */
+  /* The known words that may be meant by a misspelled word. */
   let vocabulary = null;
   function meant(word) {
-    if (!vocabulary) {
-      vocabulary = new Map();
-      for (const doc of docs) for (const [text, , whole] of doc.fields) {
-        for (const each of text.split(" ")) vocabulary.set(each, each);
-        for (const [each] of whole.matchAll(/[\p{L}\p{N}]+(?:[-_'][\p{L}\p{N}]+)+/gu))
-          vocabulary.set(fold(each).replaceAll(" ", ""), fold(each).trim());
-      }
-    }
+    vocabulary ||= new Set(docs.flatMap(doc => doc.fields.flatMap(field => field.words.trim().split(" "))));
     const most = word.length > 7 ? 2 : word.length > 3 ? 1 : 0;
-    return [...vocabulary.keys()].filter(known => !far(word, known, most)).map(known => vocabulary.get(known));
+    return [...vocabulary].filter(known => !far(word, known, most));
   }
 
-  function matches(word) { // the scores of the word itself, or else of words that may be meant
+  function matches(word) { // the scores of the word and of those that mean the same, or else of words that may be meant
     const hits = scores(word);
-    if (!hits.size) for (const near of meant(word))
-      for (const [doc, score] of scores(near, .4)) hits.set(doc, Math.max(score, hits.get(doc) || 0));
+    for (const other of alike.get(stem(word)) || []) if (other !== word) scores(other, .7, hits);
+    if (!hits.size) for (const near of meant(word)) scores(near, .4, hits);
     return hits;
   }
 
+  /* The documents of each kind that match at least 0.4 times as well as the best one of it, the best first. A rare word
+     counts more than a frequent one. If a text has all words as they were asked, they count once more together. */
   function ask(text) {
-    const sum = new Map(), asked = fold(text).trim();
-    for (const word of asked.split(" ").filter(Boolean))
-      for (const [doc, score] of matches(word)) sum.set(doc, (sum.get(doc) || 0) + score + 100);
-    const most = Math.max(0, ...[...sum.values()].map(score => Math.floor(score / 100)));
-    return [...sum].filter(([, score]) => score >= 100 * most) // those that match most of the words
-      .map(([doc, score]) => [doc, score + 20 * place(doc.fields[0][0], asked)])
-      .sort((a, b) => b[1] - a[1]).map(([doc]) => doc);
+    const all = fold(text).trim().split(" ").filter(Boolean);
+    const rare = all.filter(word => !stop.includes(word) && (word.length > 1 || /\d/.test(word)));
+    const asked = rare.length ? rare : all, sum = new Map();
+    const terms = [...new Set(asked)].map(matches);
+    if (all.length > 1) terms.push(scores(all.join(" "), .5));
+    for (const hits of terms) {
+      const rarity = Math.log(1 + docs.length / hits.size);
+      for (const [doc, score] of hits) sum.set(doc, (sum.get(doc) || 0) + rarity * score);
+    }
+    const best = {}; // of each kind
+    for (const [doc, score] of sum) best[doc.kind] = Math.max(doc.score = score, best[doc.kind] || 0);
+    return [...sum.keys()].filter(doc => doc.score > .4 * best[doc.kind]).sort((a, b) => b.score - a.score);
   }
   window.chronicleAsk = text => load().then(() => ask(text));
 
@@ -125,12 +159,12 @@
     if (!text) return list.replaceChildren();
     const hits = await window.chronicleAsk(text).catch(() => null);
     if (text !== box.value.trim()) return;
-    list.replaceChildren(...hits ? KINDS.flatMap(([kind, name]) => {
-      const same = hits.filter(doc => doc.kind === kind);
-      if (!same.length) return [];
+    const kinds = KINDS.map(([kind, name, ahead]) => ({ name, ahead, same: (hits || []).filter(doc => doc.kind === kind) }))
+      .filter(({ same }) => same.length).sort((a, b) => b.ahead * b.same[0].score - a.ahead * a.same[0].score);
+    list.replaceChildren(...kinds.flatMap(({ name, same }) => {
       const more = same.length > SHOWN ? `, the first ${SHOWN} of ${same.length}` : "";
       return [make("h2", { textContent: name + more }), make("ul", {}, ...same.slice(0, SHOWN).map(hit))];
-    }) : []);
+    }));
     status.textContent = !hits ? "The index of the search could not be loaded."
       : hits.length ? `${hits.length} found` : "Nothing matches. Try fewer words.";
   }

@@ -11,9 +11,11 @@ import pytest
 from playwright.sync_api import Browser
 from tests.browser.conftest import Opened, opened_page
 from tests.pages.samples import gallery, healthy, many, rollback, site
+from tests.story.told_specimens import specimen
 
 from chronicle.model import Entry, Note
 from chronicle.pages import guide_js, search_js
+from chronicle.pages.gallery import SiteData, load_cases
 from chronicle.workspace.folders import shipped_file
 
 pytestmark = pytest.mark.browser
@@ -59,6 +61,68 @@ WORDS = {  # what else those two readers type
 }
 FIRST_OF_GUIDE = "async text => (await window.chronicleAsk(text)).find(doc => doc.kind === 'guide').href"
 FIRST_RUN = "async text => (await window.chronicleAsk(text)).find(doc => doc.kind === 'run').href"
+TOLD = (  # runs of the gallery: those that answer a question, and those that share its words
+    *("algoperf-wmt-slow-spike", "bloom-176B-success", "lab-batch-ramp", "lab-loss-scale", "lab-lost-nodes"),
+    *(
+        "lab-lr-too-high",
+        "lab-nan",
+        "lab-optimizer-lost",
+        "lab-overfitting",
+        "lab-ratio-skew",
+        "lab-reward-hacked",
+    ),
+    *("lab-router-collapse", "lab-schedule-lost", "lab-schedule-too-short", "lab-slow-node", "lab-stale-log"),
+    *("lab-stalled-loader", "lab-z-loss-of-the-wrong-sign", "104B-glitch-1"),
+)
+TYPED = {  # a run, a pattern and a place of the guide, each among the first three of its kind
+    "validation goes up": (
+        "lab-overfitting",
+        "overfitting",
+        "guide/questions.html#the-validation-loss-rises",
+    ),
+    "optimizer state not restored": ("lab-optimizer-lost", "resume-spike", "patterns/resume-spike.html"),
+    "slow training": ("lab-slow-node", "throughput-drop", "patterns/throughput-drop.html"),
+    "node died": ("lab-lost-nodes", "", "guide/hardware.html"),
+    "GPU lost": ("lab-lost-nodes", "", "guide/hardware.html#gpu-fell-off-the-bus"),
+    "Xid 79": ("lab-lost-nodes", "", "guide/hardware.html#nvidia-xid-what-to-do"),
+    "GPU memory error": ("lab-lost-nodes", "", "guide/hardware.html"),
+    "Lightning": ("", "", "guide/logging.html#by-framework"),
+    "muon": ("", "", "cases/marin-32b.html"),
+    "qk-clip": ("", "attention-logit-growth", "patterns/attention-logit-growth.html"),
+    "step 31216": ("bloom-176B-success", "", ""),
+    "31 216": ("bloom-176B-success", "", ""),
+    "learning rate warmup": (
+        "lab-schedule-lost",
+        "lr-not-restored",
+        "guide/beyond-the-loss.html#warm-up-and-cooldown",
+    ),
+    "how do I add a run": ("", "", "guide/commands.html#add"),
+    "compare two runs": (
+        "",
+        "",
+        "guide/commands.html#compare|guide/classifier-course.html|patterns/near-perfect.html",
+    ),
+    "loss spike after resume": ("lab-optimizer-lost", "resume-spike", "patterns/resume-spike.html"),
+    "nan": ("lab-nan", "nan-inf", "patterns/nan-inf.html"),
+    "BLOOM spike": ("bloom-176B-success", "", "cases/bloom-176b.html"),
+    "fp16 overflow": ("lab-loss-scale", "loss-scale-collapse", "guide/questions.html#the-loss-is-nan"),
+    "learning rate too high": ("lab-lr-too-high", "divergence-no-spike", ""),
+    "grad norm explodes": ("", "grad-norm-precursor", "patterns/grad-norm-precursor.html"),
+    "tokens per second": ("lab-slow-node", "throughput-drop", ""),
+    "batch size": ("lab-batch-ramp", "batch-ramp", "patterns/batch-ramp.html"),
+    "z-loss": ("lab-z-loss-of-the-wrong-sign", "output-logit-drift", "patterns/output-logit-drift.html"),
+    "MoE load balance": ("lab-router-collapse", "router-collapse", "guide/questions.html#the-router"),
+    "rewards hacking": ("lab-reward-hacked", "reward-hacking", "patterns/reward-hacking.html"),
+    "job hangs": ("lab-stalled-loader", "hang", "guide/questions.html#the-job-hangs"),
+    "preempted": ("lab-lost-nodes", "", "guide/formats/machine-log.html"),
+    "loss does not go down": ("", "failed-run", ""),
+    "wandb": ("", "", "guide/formats/wandb.html"),
+    "divergance": ("lab-lr-too-high", "divergence-no-spike", "patterns/divergence-no-spike.html"),
+    "halving the loss scale": ("lab-loss-scale", "loss-scale-collapse", "patterns/loss-scale-collapse.html"),
+}
+FIRST_THREE = """async text => { const docs = await window.chronicleAsk(text);
+  return ["run", "pattern", "guide"].map(
+    kind => docs.filter(doc => doc.kind === kind).slice(0, 3).map(doc => doc.href)); }"""
 NOTE = Note("The gyroscope of node 7 was broken.", kind="lesson", author="Grace Hopper")
 QUESTIONS = [
     ("demo-rollback", "demo-rollback"),  # an id
@@ -86,9 +150,19 @@ def archive() -> list[Entry]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("search")
+    return written(tmp_path_factory.mktemp("search"), site(archive(), patterns=gallery()))
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The search of real runs, with the gallery, its cases and the guide."""
+    root = tmp_path_factory.mktemp("told")
+    cases = load_cases([shipped_file("gallery")])
+    return written(root, site([specimen(name).entry for name in TOLD], patterns=gallery(), cases=cases))
+
+
+def written(root: Path, data: SiteData) -> Path:
     shutil.copytree(shipped_file("templates") / "assets", root / "assets")
-    data = site(archive(), patterns=gallery())
     (root / "assets" / "search-runs.js").write_text(search_js(data), "utf-8")
     (root / "assets" / "search-guide.js").write_text(guide_js(data, shipped_file("docs")), "utf-8")
     (root / "index.html").write_text(PAGE, "utf-8")
@@ -101,7 +175,7 @@ def opened(chromium: Browser, folder: Path) -> Iterator[Opened]:
 
 
 @pytest.mark.slow
-def test_the_answer_comes_first_and_runs_before_the_guide(opened: Opened) -> None:
+def test_the_answer_comes_first_and_a_run_that_has_it_before_the_guide(opened: Opened) -> None:
     page, patterns = opened.go("index.html"), {e.run_id: e.diagnosis.patterns for e in archive()}
     for question, answer in QUESTIONS:
         first = page.evaluate(FIRST_RUN, question).split("/")[1]
@@ -109,8 +183,30 @@ def test_the_answer_comes_first_and_runs_before_the_guide(opened: Opened) -> Non
         page.evaluate("document.querySelector('.ch-ask').click()")
         page.get_by_role("searchbox").fill(question)
         page.wait_for_function("/found$/.test(document.querySelector('dialog [role=status]').textContent)")
-        assert page.locator(".ch-found h2").first.inner_text().startswith("Runs"), question
+        assert page.locator(".ch-found h2").first.inner_text().startswith(("Runs", "Patterns")), question
         page.keyboard.press("Escape")
+
+
+@pytest.mark.slow
+def test_what_teams_type_finds_the_run_the_pattern_and_the_place_in_the_guide(
+    chromium: Browser, told: Path
+) -> None:
+    for opened in opened_page(chromium, told, {"viewport": {"width": 1280, "height": 800}}):
+        page = opened.go("index.html")
+        for question, (run, pattern, place) in TYPED.items():
+            runs, patterns, places = page.evaluate(FIRST_THREE, question)
+            assert not run or f"runs/{run}/index.html" in runs, (question, runs)
+            assert not pattern or f"patterns/{pattern}.html" in patterns, (question, patterns)
+            wanted = tuple(place.split("|"))
+            assert not place or any(found.startswith(wanted) for found in places), (question, places)
+
+
+@pytest.mark.slow
+def test_a_match_of_every_word_hides_no_better_one(chromium: Browser, told: Path) -> None:
+    """One run has both words by chance; those whose titles or patterns have the rare one are there too."""
+    for opened in opened_page(chromium, told, {"viewport": {"width": 1280, "height": 800}}):
+        runs = opened.go("index.html").evaluate(FIRST_THREE, "slow training")[0]
+        assert runs == ["runs/lab-slow-node/index.html", "runs/algoperf-wmt-slow-spike/index.html", *runs[2:]]
 
 
 @pytest.mark.slow
@@ -121,7 +217,7 @@ def test_a_reader_in_need_is_led_to_the_answer(chromium: Browser, built: Path, q
         page = opened.go("index.html")
         page.get_by_role("button", name="Search").click()
         page.get_by_role("searchbox").fill(question)
-        page.get_by_text("1 found", exact=True).wait_for()
+        page.locator(".ch-found a").first.wait_for()
         page.keyboard.press("Enter")
         answer = page.locator("h2:target + p + ol > li")
         answer.last.wait_for()
