@@ -157,9 +157,38 @@ def test_hours_trained_after_a_failure_that_was_never_over_are_lost() -> None:
     assert rows(run(DIP, replace(DECISION, of=DIP.id), END))[0][4] == ""  # nobody logged when
 
 
+def test_an_experiment_is_dated_by_what_was_done_and_not_by_the_finding() -> None:
+    found = replace(DIP, time="2026-09-21T08:00:00Z")
+    notes = replace(said("hypothesis", 9, DIP.id), time="2026-11-29"), said("decision", 10, DIP.id)
+    assert [row.time for row in experiments(run(LAUNCH, found, *notes, END))] == ["2026-11-18T10:00Z"]
+    logged = replace(RATE, time="2026-11-02T08:00:00Z")
+    assert [row.time for row in experiments(run(LAUNCH, logged, said("tried", 9, RATE.id), END))] == [
+        logged.time
+    ]
+    # Nobody logged when the rate rose: the note on it has a date.
+    assert [row.day for row in experiments(run(LAUNCH, RATE, said("tried", 9, RATE.id), END))] == [
+        "2026-11-18"
+    ]
+
+
+def test_what_was_noted_before_an_act_is_why_and_what_was_noted_later_is_not() -> None:
+    notes = said("note", 9, DIP.id), said("decision", 10, DIP.id), said("note", 11, DIP.id)
+    assert rows(run(LAUNCH, DIP, *notes, END))[0][1:3] == (("decision at 10",), (DIP.sentence, "note at 9"))
+    elsewhere, here, tried = (
+        replace(said(kind, hour), step=step)
+        for kind, hour, step in (("note", 7, 3), ("note", 8, 4), ("tried", 9, 4))
+    )
+    told = elsewhere, here, tried, said("outcome", 10), said("tried", 12)
+    assert [row[1:4] for row in rows(run(CALM, *told, END))] == [
+        (("tried at 9",), ("note at 8",), ("outcome at 10",)),
+        (("tried at 12",), (), ()),
+    ]
+
+
 def test_the_page_has_the_newest_first_and_says_what_nobody_noted() -> None:
     old = replace(rollback(), run_id="old", events=(replace(ROLLBACK, time="2025-01-01"),))
     text = table(small(old, rollback()))
-    assert text.index("demo-rollback/index.html&#35;rollback-a2") > text.index("runs/old/index.html")
+    # Nobody logged when the run went back: the decision has a date.
+    assert text.index("demo-rollback/index.html&#35;rollback-a2") < text.index("runs/old/index.html")
     assert '<td data-k="why"><span class="ch-no">not noted</span></td>' in text
     assert "<p>No run was changed while it trained." in table(small(healthy()))

@@ -7,7 +7,8 @@ relative in Atom, which allows that, and left out in JSON.
 An experiment is an act with its reasons and its outcome. An act is a restart at which something changed, or
 for which findings or people give a reason; consecutive changes of schedule or batch; what somebody decided or
 tried about a finding; or the run as a whole, if notes on no event say what it was to try. The findings and
-faults that led to the act are its reasons, the findings that followed it its outcome.
+faults that led to the act, and plain notes before it, are its reasons, the findings that followed it its
+outcome.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ TRIED_ROWS = 200  # rows in the table of experiments
 _MOST_FOLLOWED = 2  # findings in an outcome: the gravest ones
 _PLANS = ("hypothesis", "tried")  # kinds of notes that say what a whole run is to try
 _KINDS_OF_ACTS = ("tried", "decision")
+_PLAIN = "note"  # the kind of a note that names none
+_REASONS = ("hypothesis", _PLAIN)
 
 
 def chronology(site: SiteData, render: Render) -> Iterator[Page]:
@@ -155,12 +158,18 @@ def _time(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Experiment(RunEvent):
-    """Sentences about what was changed, why, and what came of it; ``hours`` lost are empty if unknown."""
+    """Sentences about what was changed, why, and what came of it; ``hours`` lost are empty if unknown. ``at``
+    is the time of what was done."""
 
+    at: str
     changed: tuple[str, ...]
     why: tuple[str, ...]
     outcome: tuple[str, ...]
     hours: str
+
+    @property
+    def time(self) -> str:
+        return self.at
 
 
 @dataclass
@@ -185,7 +194,7 @@ class _Act:
 
 def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
     """experiments.md: the experiments of all runs, the newest first."""
-    rows = [row for entry in site.entries for row in experiments(entry)]
+    rows = [row for entry in site.entries for row in reversed([*experiments(entry)])]
     rows.sort(key=lambda row: -moment(row.time))
     values = {"rows": rows[:TRIED_ROWS], "more": len(rows[TRIED_ROWS:])}
     yield Page("experiments.md", render("experiments.md.j2", values))
@@ -223,11 +232,19 @@ def _plan(notes: Sequence[RunEvent]) -> _Act | None:
 
 
 def _in_turn(notes: Sequence[RunEvent]) -> list[_Act]:
+    """The acts that notes on a run as a whole tell of. A plain note at the step of an act led to it."""
     acts: list[_Act] = []
+    plain_notes: list[RunEvent] = []
     for note in notes:
-        is_done = bool(acts) and any(earlier.note_kind != "hypothesis" for earlier in acts[-1].notes)
-        if note.note_kind in ("hypothesis", *_KINDS_OF_ACTS) and (is_done or not acts):
-            acts.append(_Act(notes=[note]))
+        is_done = bool(acts) and any(earlier.note_kind not in _REASONS for earlier in acts[-1].notes)
+        if note.note_kind == _PLAIN:
+            plain_notes.append(note)
+        elif note.note_kind in ("hypothesis", *_KINDS_OF_ACTS) and (is_done or not acts):
+            here = [
+                led for led in plain_notes if led.event.step is not None and led.event.step == note.event.step
+            ]
+            acts.append(_Act(notes=[*here, note]))
+            plain_notes = []
         elif acts and note.note_kind in NOTE_KINDS:
             acts[-1].notes.append(note)
     return [act for act in acts if any(note.note_kind in _KINDS_OF_ACTS for note in act.notes)]
@@ -293,19 +310,33 @@ def _experiment(entry: Entry, act: _Act) -> Experiment:
     changed = [event.sentence for event in act.done if event is not act.finding]
     why = [event.sentence for event in (act.finding, *act.led) if event is not None]
     came: list[RunEvent] = []
-    for note in act.notes:
+    first = next((place for place, note in enumerate(act.notes) if note.note_kind in doing), 0)
+    for place, note in enumerate(act.notes):
         if note.note_kind in doing:
             changed.append(note.event.sentence)
-        elif note.note_kind == "hypothesis" or (note.note_kind == "outcome" and act.finding and not changed):
+        elif (
+            note.note_kind == "hypothesis"
+            or (note.note_kind == "outcome" and act.finding and not changed)
+            or (note.note_kind == _PLAIN and place < first)
+        ):
             why.append(note.event.sentence)
         elif note.note_kind in ("outcome", "lesson", "decision"):
             came.append(note)
     outcome = _consequences(entry, act, bool(came))
-    for note in (*act.replies, *came):
+    for note in sorted((*act.replies, *came), key=lambda note: note.note_kind == "lesson"):
         kind = "" if note.note_kind == "outcome" else f"{note.event.title}: "
         outcome.append(f"{kind}{note.event.sentence}")
     what = tuple(changed or ["The run as a whole."]), tuple(why), tuple(outcome)
-    return Experiment(entry, act.done[0] if act.done else act.notes[0].event, *what, _hours(entry, act))
+    event = act.done[0] if act.done else act.notes[0].event
+    return Experiment(entry, event, _time_of(act, doing), *what, _hours(entry, act))
+
+
+def _time_of(act: _Act, doing: Sequence[str]) -> str:
+    """When something was done: as logged, or as the first note on it says; a finding is not done."""
+    noted = [note.time for note in act.notes if note.note_kind in doing]
+    any_note, found = [note.time for note in act.notes], [event.time for event in act.done]
+    first = noted if act.finding is not None or not act.done else [*found, *noted]
+    return next(filter(None, (*first, *any_note, *found)), "")
 
 
 def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
