@@ -7,12 +7,13 @@
   const state = { runs: [], x: "step", from: null, to: null, log: false, dead: true, smooth: 0, hidden: new Set() };
   const PAD = { left: 64, right: 14, top: 24, bottom: 22 };
   const HEIGHTS = [300, 170];
+  const FONT = "12px sans-serif", ROW = 16, SAMPLE = 22; // of the names above a panel: a row, and a piece of a line
   const SHOWN = 4; // number of panels that are drawn at first
   const WINDOWS = [0, 3, 5, 9, 17, 33, 65, 129, 257, 513, 1025];
   // The colour and the dash of each compared run.
   const STYLES = [["live", []], ["third", [1.2, 1.4]], ["second", [5, 1.6]], ["ink2", [5, 1.4, 1, 1.4]]];
   const loaded = [];
-  let run = null, pointer = null, drag = null, frame = 0;
+  let run = null, pointer = null, drag = null, frame = 0, lost = false; // lost: a value that is shown is not finite
 
   // --- the state in the address, and the colour scheme of the site
   function readHash() {
@@ -146,18 +147,27 @@
   }
 
   // --- drawing: one canvas per panel; each pixel column reaches from its lowest to its highest sample
+  // As in the figures, a loss scale and a gradient norm have a logarithmic axis if they cover a wide range.
+  function isWide(panel) {
+    if (!["loss-scale", "grad-norm"].includes(panel.role)) return false;
+    let low = Infinity, high = -Infinity;
+    for (const { parts } of panel.lines) for (const { y } of parts) for (const v of y)
+      if (Number.isFinite(v)) { if (v < low) low = v; if (v > high) high = v; }
+    return low > 0 && high / low >= 8;
+  }
+  const isLog = panel => state.log || (panel.wide ??= isWide(panel));
   function yRange(panel, from, to) {
     let low = Infinity, high = -Infinity;
     for (const { part } of parts(panel)) {
       const x = part.x[state.x], { y } = part;
       for (let i = lower(x, from), end = Math.min(x.length, lower(x, to) + 1); i < end; i++) {
         const v = y[i];
-        if (Number.isFinite(v) && (!state.log || v > 0)) { if (v < low) low = v; if (v > high) high = v; }
+        if (Number.isFinite(v) && (!isLog(panel) || v > 0)) { if (v < low) low = v; if (v > high) high = v; }
       }
     }
     if (low > high) return [0, 1];
-    if (low === high) return state.log ? [low / 1.1, high * 1.1] : [low - Math.abs(low) * .05 - 1e-12, high + Math.abs(high) * .05 + 1e-12];
-    if (state.log) { const r = (high / low) ** .04; return [low / r, high * r]; }
+    if (low === high) return isLog(panel) ? [low / 1.1, high * 1.1] : [low - Math.abs(low) * .05 - 1e-12, high + Math.abs(high) * .05 + 1e-12];
+    if (isLog(panel)) { const r = (high / low) ** .04; return [low / r, high * r]; }
     return [low - (high - low) * .04, high + (high - low) * .04];
   }
   function ticks(low, high, most) {
@@ -194,25 +204,52 @@
     g.stroke();
     g.setLineDash([]);
   }
+  // What is written above a panel: its name, or each of its curves behind a piece of its line, in rows from the left.
+  function heading(g, panel, width) {
+    const several = panel.lines.length > 1 && run.runs.length < 2, about = [panel.unit, isLog(panel) ? "log scale" : ""].filter(Boolean).join(", ");
+    const items = several ? panel.lines.map(line => ({ words: line.name, line })) : [{ words: panel.name }];
+    if (about) items.push({ words: several ? `(${about})` : `· ${about}` });
+    let x = 0, row = 0;
+    return items.map(item => {
+      const wide = (item.line ? SAMPLE + 6 : 0) + Math.min(g.measureText(item.words).width, width);
+      if (x && x + wide > width) { x = 0; row += 1; }
+      const placed = { ...item, x, row };
+      x += wide + (several ? 16 : 4);
+      return placed;
+    });
+  }
+  function drawHeading(g, items, left, right) {
+    g.textAlign = "left";
+    for (const { words, line, x, row } of items) {
+      const y = 10 + ROW * row, from = left + x + (line ? SAMPLE + 6 : 0);
+      if (line) {
+        g.strokeStyle = token(line.token); g.lineWidth = 2;
+        straight(g, left + x, y, left + x + SAMPLE, y, line.dash);
+        g.lineWidth = 1;
+      }
+      g.fillText(words, from, y, right - from);
+    }
+  }
   function drawPanel(canvas, { panel, i }, isLast) {
-    const width = canvas.clientWidth, height = (i === visible()[0].i ? HEIGHTS[0] : HEIGHTS[1]) + (isLast ? PAD.bottom : 0);
+    const width = canvas.clientWidth, g = canvas.getContext("2d");
+    g.font = FONT;
+    const names = heading(g, panel, width - PAD.left - PAD.right), above = ROW * names[names.length - 1].row;
+    const height = (i === visible()[0].i ? HEIGHTS[0] : HEIGHTS[1]) + above + (isLast ? PAD.bottom : 0);
     const ratio = devicePixelRatio || 1;
     canvas.style.height = `${height}px`;
     canvas.width = Math.round(width * ratio); canvas.height = Math.round(height * ratio);
-    const g = canvas.getContext("2d");
     g.scale(ratio, ratio);
     const [from, to] = range(), [low, high] = yRange(panel, from, to);
-    const left = PAD.left, right = width - PAD.right, top = PAD.top, bottom = height - (isLast ? PAD.bottom : 4);
+    const left = PAD.left, right = width - PAD.right, top = PAD.top + above, bottom = height - (isLast ? PAD.bottom : 4);
     const X = v => left + (v - from) / (to - from) * (right - left);
-    const f = state.log ? Math.log : v => v;
+    const log = isLog(panel), f = log ? Math.log : v => v;
     const Y = v => bottom - (f(v) - f(low)) / (f(high) - f(low)) * (bottom - top);
-    Object.assign(canvas, { scaleX: X, inverse: px => from + (px - left) / (right - left) * (to - from), box: [left, right, top, bottom] });
-    g.font = "12px sans-serif"; g.textBaseline = "middle"; g.lineWidth = 1;
-    g.fillStyle = token("ink2"); g.textAlign = "left";
-    const unit = panel.unit ? ` · ${panel.unit}` : "";
-    g.fillText(`${panel.name}${unit}${state.log ? ", log scale" : ""}`, left, 10, right - left);
+    Object.assign(canvas, { scaleX: X, inverse: px => from + (px - left) / (right - left) * (to - from), box: [left, right, top, bottom], names });
+    g.font = FONT; g.textBaseline = "middle"; g.lineWidth = 1;
+    g.fillStyle = token("ink2");
+    drawHeading(g, names, left, right);
     g.textAlign = "right";
-    for (const v of state.log ? logTicks(low, high) : ticks(low, high, height > 200 ? 6 : 4)) {
+    for (const v of log ? logTicks(low, high) : ticks(low, high, height > 200 ? 6 : 4)) {
       g.strokeStyle = token("grid");
       straight(g, left, Math.round(Y(v)) + .5, right, Math.round(Y(v)) + .5);
       g.fillText(number(v), left - 6, Y(v));
@@ -229,13 +266,15 @@
       g.strokeStyle = token(live ? line.token : "dead"); g.fillStyle = g.strokeStyle;
       g.setLineDash(live ? line.dash : [4, 3]); g.lineWidth = live ? 1.6 : 1.2;
       g.globalAlpha = window ? .35 : live ? 1 : .8;
-      curve(g, part.x[state.x], part.y, X, Y, left, right, from, to, top);
+      curve(g, part.x[state.x], part.y, X, Y, left, right, from, to, log, top);
       if (window) {
         g.globalAlpha = 1; g.lineWidth = 2; g.setLineDash(live ? line.dash : [4, 3]);
-        curve(g, part.x[state.x], smoothed(part, window), X, Y, left, right, from, to, null);
+        curve(g, part.x[state.x], smoothed(part, window), X, Y, left, right, from, to, log, null);
       }
       g.globalAlpha = 1; g.setLineDash([]);
     }
+    const rows = [...Array(Math.floor((bottom - top) / 25)).fill(-Infinity), -Infinity];
+    if (run.runs.length === 1) for (const event of run.events) drawMark(g, event, X, top, from, to, rows);
     if (drag?.box) {
       g.fillStyle = token("accent"); g.globalAlpha = .18;
       g.fillRect(Math.min(drag.x0, drag.x1), top, Math.abs(drag.x1 - drag.x0), bottom - top);
@@ -256,21 +295,42 @@
     if (run.runs.length > 1 && event.kind !== "finding") return;
     g.fillStyle = g.strokeStyle = run.runs.length > 1 ? token(STYLES[event.run][0]) : event.verdict ? token(event.verdict) : token("dead");
     if (event.kind === "finding" && run.runs.length === 1) {
-      const a = X(Math.max(start, from)); // one that is not over is marked only where it begins: bands to the end would overlap
-      const b = end === null ? a + (start < from ? 0 : 6) : X(Math.min(last, to));
-      if (b - a < .9 * (X(to) - X(from))) { g.globalAlpha = .14; g.fillRect(a, top, Math.max(b - a, 2), bottom - top); }
+      // The end of a branch that was discarded is not known here: a finding that was not over there is marked where it begins.
+      const isOpen = end === null, a = X(Math.max(start, from)), b = isOpen && !event.live ? a + (start < from ? 0 : 6) : X(Math.min(last, to));
+      if (b - a < .9 * (X(to) - X(from))) { g.globalAlpha = isOpen ? .08 : .14; g.fillRect(a, top, Math.max(b - a, 2), bottom - top); }
+      if (isOpen && start >= from) { g.globalAlpha = .6; straight(g, a, top, a, bottom); }
     } else {
       g.globalAlpha = .6;
       straight(g, X(start), top, X(start), bottom, [3, 3]);
     }
     g.globalAlpha = 1;
-    if (event.mark && run.runs.length === 1) {
-      g.font = "bold 11px sans-serif"; g.textAlign = "left";
-      g.fillText(event.mark, Math.max(X(start), X(from)) + 3, top + (event.kind === "finding" ? 27 : 14));
-      g.font = "12px sans-serif";
-    }
   }
-  function curve(g, x, y, X, Y, left, right, from, to, top) {
+  // The letter of a restart, or the number of a finding in the shape of its verdict, in the first row that has room for it.
+  function drawMark(g, event, X, top, from, to, rows) {
+    const [start, end] = event.x[state.x], isFinding = event.kind === "finding", path = new Path2D();
+    if (!event.mark || (!event.live && !state.dead) || (end ?? to) < from || start > to) return;
+    const x = Math.min(Math.max(X(start), X(from)), X(to) - 28), row = Math.max(rows.findIndex(taken => taken <= x), 0);
+    rows[row] = x + (isFinding ? 28 : 14);
+    const y = top + 14 + 25 * row;
+    const corners = {
+      worrying: [[0, -11], [12, 10], [-12, 10]], bad: [[-9, -9], [9, -9], [9, 9], [-9, 9]],
+      unexpected: [[0, -13], [13, 0], [0, 13], [-13, 0]],
+    }[event.verdict];
+    g.font = "bold 11px sans-serif";
+    g.fillStyle = token(event.verdict || "ink2");
+    if (!isFinding || !event.verdict) {
+      g.textAlign = "left";
+      g.fillText(event.mark, x + 3, y);
+    } else {
+      if (corners) for (const [dx, dy] of corners) path.lineTo(x + 15 + dx, y + dy);
+      else path.arc(x + 15, y, 9, 0, 7);
+      g.fill(path);
+      g.fillStyle = token(event.verdict === "worrying" ? "on-worrying" : "on-badge"); g.textAlign = "center";
+      g.fillText(event.mark, x + 15, y + (event.verdict === "worrying" ? 4 : 1));
+    }
+    g.font = FONT;
+  }
+  function curve(g, x, y, X, Y, left, right, from, to, log, top) {
     const a = Math.max(0, lower(x, from) - 1), b = Math.min(x.length, lower(x, to) + 2);
     const many = b - a > 3 * (right - left);
     let open = false, column = null, low, high, entry, exit;
@@ -282,7 +342,7 @@
     g.beginPath();
     for (let i = a; i < b; i++) {
       const v = y[i];
-      if (!Number.isFinite(v) || (state.log && v <= 0)) { flush(); open = false; if (!Number.isFinite(v)) missing.push(X(x[i])); continue; }
+      if (!Number.isFinite(v) || (log && v <= 0)) { flush(); open = false; if (!Number.isFinite(v)) missing.push(X(x[i])); continue; }
       const px = X(x[i]);
       if (!many) {
         open ? g.lineTo(px, Y(v)) : g.moveTo(px, Y(v));
@@ -300,7 +360,11 @@
     }
     flush();
     g.stroke();
-    if (top !== null) { g.fillStyle = token("bad"); for (const px of missing) g.fillRect(px - 1, top, 2, 7); }
+    if (top !== null && missing.length) {
+      lost = true;
+      g.fillStyle = run.runs.length > 1 ? g.strokeStyle : token("bad");
+      for (const px of missing) g.fillRect(px - 1, top, 2, 7);
+    }
     if (many || b - a >= (right - left) / 6) return;
     g.fillStyle = g.strokeStyle;
     for (let i = a; i < b; i++) if (Number.isFinite(y[i])) { // few points have dots
@@ -311,13 +375,15 @@
     const shown = visible(), box = $("panels");
     while (box.children.length > shown.length) box.lastChild.remove();
     while (box.children.length < shown.length) box.append(document.createElement("canvas"));
+    lost = false;
     shown.forEach((entry, k) => drawPanel(box.children[k], entry, k === shown.length - 1));
     box.dataset.drawn = String(Number(box.dataset.drawn || 0) + 1);
     let held = 0, points = 0;
     for (const { panel } of shown) for (const { part } of parts(panel)) { held += part.y.length; points += part.points; }
-    $("held").textContent = held < points
+    const which = held < points
       ? `${grouped(held)} of ${grouped(points)} points: of each bucket the lowest, the highest and the first that is not a number.`
       : `Every logged point: ${grouped(points)}.`;
+    $("held").textContent = lost ? `${which} A bar at the upper edge of a panel marks values that are NaN or infinite.` : which;
     writeHash();
   }
   const redraw = () => { cancelAnimationFrame(frame); frame = requestAnimationFrame(draw); };
@@ -325,7 +391,7 @@
   // --- the values at the pointer
   function read() {
     if (pointer === null) return;
-    const bits = [[state.x === "step" ? run.axes[0].unit : state.x, place(pointer)]];
+    const bits = [[state.x === "step" ? run.axes[0].unit : state.x, place(state.x === "step" ? Math.round(pointer) : pointer)]];
     for (const { panel } of visible()) for (const line of panel.lines) {
       let best = null;
       for (const part of line.parts) if (state.dead || part.live) {

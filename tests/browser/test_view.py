@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,6 +26,11 @@ WIDE = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark"}
 STEPS, SPIKE = 1_000_000, 654_321
 STOPS = {"run-3": [100, 300], "run-4": [200]}
+OPEN = [
+    (100, "Level shift", Verdict.WORRYING),
+    (300, "Divergence", Verdict.BAD),
+    (350, "Odd", Verdict.UNEXPECTED),
+]
 ATTACK = "<img src=x onerror=alert(1)>"
 
 
@@ -62,6 +68,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     reward = series("reward", np.arange(500), -falling(500), Role.OBJECTIVE)
     script = view_of(stitch([attempt("agent", reward)]), diagnosis(), (), title="Agent")
     (root / "runs" / "run-6" / "view.js").write_text(script, "utf-8")
+    (root / "runs" / "run-7").mkdir()
+    scale = np.repeat([65_536.0, 32.0], 250)
+    curves = [series("train_loss", np.arange(500), np.where(np.arange(500) < 400, falling(500), np.nan))]
+    curves += [series("val_loss", np.arange(0, 500, 50), falling(10), Role.VALIDATION_LOSS)]
+    curves += [series("loss_scale", np.arange(500), scale, Role.LOSS_SCALE)]
+    at = [
+        Event(f"f{step}", EventKind.FINDING, title, "It rose.", "", str(i + 1), step, verdict=verdict)
+        for i, (step, title, verdict) in enumerate(OPEN)
+    ]
+    script = view_of(stitch([attempt("lost", *curves)]), diagnosis(), tuple(at), title="Lost")
+    (root / "runs" / "run-7" / "view.js").write_text(script, "utf-8")
     (root / "runs" / "run-5").mkdir()
     tokens = attempt("tokens", series("loss", np.arange(500), falling(500)), axis="million tokens")
     script = view_of(stitch([tokens]), diagnosis(), (), title="Tokens")
@@ -127,6 +144,63 @@ def test_a_link_shows_what_was_seen_and_no_text_runs(opened: Opened) -> None:
     assert page.inner_text("#title") == ATTACK and page.inner_text("#events span:last-child").endswith(ATTACK)
     assert page.locator("main img").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert opened.wrong == []
+
+
+def lost(opened: Opened, more: str = "") -> Page:
+    page = opened.go(f"assets/view.html#run=run-7{more}")
+    page.wait_for_selector("#panels[data-drawn]")
+    return page
+
+
+PIXELS = """places => { const canvas = document.querySelector('canvas'), ratio = devicePixelRatio;
+  const { width, height } = canvas, often = { willReadFrequently: true };
+  const copy = new OffscreenCanvas(width, height).getContext('2d', often);
+  copy.drawImage(canvas, 0, 0);
+  return places.map(([x, y]) => [...copy.getImageData(x * ratio, y * ratio, 1, 1).data].join()); }"""
+
+
+def test_each_curve_of_a_panel_is_named_behind_a_piece_of_its_line(opened: Opened) -> None:
+    page = lost(opened)
+    names = page.evaluate("[...document.querySelectorAll('canvas')].map(c => c.names.map(n => n.words))")
+    assert names[0] == ["train_loss", "val_loss"] and ["loss_scale", "· log scale"] in names
+    places = page.evaluate("document.querySelector('canvas').names.map(n => [65 + n.x, 10 + 16 * n.row])")
+    assert "0,0,0,0" not in page.evaluate(PIXELS, places)  # where nothing is drawn
+    assert opened.wrong == []
+
+
+def test_a_finding_that_is_not_over_is_shaded_to_the_end(opened: Opened) -> None:
+    page = lost(opened)
+    left, late = page.evaluate("[50, 200].map(step => document.querySelector('canvas').scaleX(step))")
+    bottom = page.evaluate("document.querySelector('canvas').box[3]") - 3  # a loss that falls is far above it
+    before, within = page.evaluate(PIXELS, [[left, bottom], [late, bottom]])
+    assert before != within
+    assert opened.wrong == []
+
+
+def test_the_shape_of_a_mark_carries_the_verdict(opened: Opened) -> None:
+    page = lost(opened)
+    shapes = page.locator("#events .mark").evaluate_all(
+        "all => all.map(mark => getComputedStyle(mark).clipPath)"
+    )
+    assert shapes == [
+        "polygon(50% 0px, 100% 100%, 0px 100%)",
+        "none",
+        "polygon(50% 0px, 100% 50%, 50% 100%, 0px 50%)",
+    ]
+
+
+def test_values_that_are_missing_are_explained_and_a_step_is_whole(opened: Opened) -> None:
+    page = lost(opened)
+    bar = "A bar at the upper edge of a panel marks values that are NaN or infinite."
+    assert page.inner_text("#held").endswith(bar)
+    box = page.locator("canvas").first.bounding_box()
+    at = page.evaluate("document.querySelector('canvas').scaleX(123.4)")
+    page.mouse.move(box["x"] + at, box["y"] + 90)
+    page.wait_for_function("document.getElementById('readout').textContent.includes('train_loss')")
+    assert re.match(r"step 12\d · ", page.inner_text("#readout"))
+    after(page, "document.querySelectorAll('#metrics input')[0].click()")
+    assert bar not in page.inner_text("#held")
     assert opened.wrong == []
 
 
