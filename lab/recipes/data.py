@@ -31,10 +31,10 @@ DATA: tuple[Recipe, ...] = (
     ),
     Recipe(
         "one-source-garbage",
-        "Garbage in one source only",
+        "Garbage in one of two sources",
         "random bytes instead of the story, not of the sums, for 12 steps from step 550",
         "Half of every batch is story, half sums. For twelve steps the story is random bytes: its loss and "
-        "the total jump, the loss of the sums moves only by what the bad updates spill over.",
+        "the total jump; the loss of the sums rises far less, by what the bad updates spill over.",
         "jsonl",
         one_attempt(900),
         Schedule(3e-3, 900, "constant"),
@@ -42,13 +42,13 @@ DATA: tuple[Recipe, ...] = (
         ("bad data", "per-source losses"),
         sums_share=0.5,
         batch=32,
-        known="Alone: a pocket of bad samples in that source",
+        known="If one source spikes alone: a pocket of bad samples in it",
     ),
     Recipe(
         "overfitting",
         "Too little text",
         "400 rows of text in all, served 40 times",
-        "All the text there is are 26,000 bytes. The training loss falls on and on; the validation loss "
+        "All the text there is are 26 000 bytes. The training loss falls on and on; the validation loss "
         "turns round after a few epochs.",
         "state",
         one_attempt(1000),
@@ -114,7 +114,7 @@ DATA: tuple[Recipe, ...] = (
     Recipe(
         "stalled-loader",
         "A loader that stands still for forty minutes",
-        "the loader does not answer for 2,400 s before step 420, by the simulated clock of the log",
+        "the loader does not answer for 2 400 s before step 420, by the simulated clock of the log",
         "A real training whose log has a simulated clock, 6 s a step, so that it can be made again to the "
         "last digit. Before step 420 the loader does not answer for forty minutes. Loss, gradient norm and "
         "rate know nothing of it: over steps the curve is whole, and only the time stamps tell.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,6 +40,14 @@ PICTURES = {
     "ptl-repeat-data-p2": 1,
     "ptl-repeat-data-p3": 1,
 }
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda f: f.name)
+def test_thousands_are_written_as_on_every_page(folder: Path) -> None:
+    table = tomllib.loads((folder / "run.toml").read_text("utf-8"))
+    assert re.findall(r"(?<!\d)\d{1,3},\d{3}(?!\d)", f"{table['description']} {table.get('facts', {})}") == []
+
+
 LABEL_KEYS = {
     *("verdict", "verdict_also_ok", "required", "allowed", "forbidden", "main_series", "steps_healthy"),
     *("events", "why", "reliability", "seed_picture", "group"),
