@@ -16,13 +16,15 @@
     { key: "join", name: "Restarts", of: e => e.joins },
     { key: "source", name: "Source", of: e => [e.source] },
   ];
-  /* A fact of run.toml (model, owner, cluster) is a facet if on average two or more runs share a value of it. */
+  /* A fact of run.toml (model, owner, cluster) is a facet if on average two or more runs share a value of it; not a seed or
+     another bare number. */
+  const isNumber = value => /^[-+]?\d[\d\s.,]*(e[-+]?\d+)?$/i.test(value);
   const stated = new Map();
   all.forEach(e => e.facts.forEach(([name, value]) => stated.set(name, (stated.get(name) || new Set()).add(value))));
   stated.forEach((values, name) => {
     const of = e => e.facts.filter(fact => fact[0] === name).map(fact => fact[1]);
     const runs = all.filter(e => of(e).length).length;
-    if (2 * values.size <= runs && values.size > 1) FACETS.push({ key: `fact:${name}`, name, of });
+    if (2 * values.size <= runs && values.size > 1 && ![...values].every(isNumber)) FACETS.push({ key: `fact:${name}`, name, of });
   });
   const VERDICTS = ["good", "worrying", "bad", "unexpected", "cannot tell"];
   const SORT = {

@@ -190,6 +190,20 @@
     if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) { event.preventDefault(); open(); }
   });
 
+  /* On a phone the rows of a wide table of the guide become blocks, in which each cell names its column. */
+  const narrow = matchMedia("(max-width: 44.9em)");
+  function stack() {
+    for (const table of document.querySelectorAll(".md-typeset table:not([class]), table[data-stack]")) {
+      const heads = [...table.querySelectorAll("thead th")].map(head => head.textContent.trim());
+      delete table.dataset.stack;
+      if (!narrow.matches || heads.length < 3 || table.offsetWidth <= table.closest(".md-content").clientWidth) continue;
+      table.dataset.stack = "";
+      for (const row of table.tBodies[0].rows) [...row.cells].forEach((cell, i) => { if (i) cell.dataset.k = heads[i]; });
+    }
+  }
+  addEventListener("load", stack);
+  narrow.addEventListener("change", stack);
+
   /* Lets the keyboard reach parts that scroll sideways, such as wide tables. */
   addEventListener("load", () => document.querySelectorAll(".md-typeset__scrollwrap, .ch-wrap").forEach(part => {
     if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;

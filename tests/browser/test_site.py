@@ -96,7 +96,18 @@ def test_no_name_makes_a_table_scroll_on_a_phone(opened: Opened) -> None:
 def test_no_column_out_of_sight_makes_rows_tall_on_a_phone(opened: Opened) -> None:
     page = opened.go("guide/formats.html")
     row = page.locator("table tr", has=page.get_by_text("event file", exact=True)).first
-    assert row.evaluate("row => row.offsetHeight") < 110  # it was 200, of two lines
+    assert row.evaluate("row => row.offsetHeight") < 160  # it was 200, of two lines and a column out of sight
+    assert row.evaluate("row => row.lastElementChild.getBoundingClientRect().right <= innerWidth")
+
+
+@pytest.mark.parametrize("opened", [PHONE], indirect=True)
+def test_a_wide_table_of_the_guide_becomes_blocks_that_name_their_columns_on_a_phone(opened: Opened) -> None:
+    page = opened.go("guide/configuration.html")
+    wide = "tables => tables.filter(t => t.offsetWidth > t.closest('.md-content').clientWidth).length"
+    assert page.locator(".md-typeset table").evaluate_all(wide) == 0
+    cell = page.locator("table[data-stack] td[data-k]").first
+    assert cell.evaluate("cell => getComputedStyle(cell, '::before').content") == '"default: "'
+    assert opened.wrong == []
 
 
 @pytest.mark.slow
@@ -121,6 +132,21 @@ def test_facets_filter_and_their_counts_say_what_a_click_would_give(opened: Open
     would_give = int(project.locator(".ch-count").inner_text())
     project.locator("input").check()
     assert status(page) == f"{would_give} of 44 runs"
+
+
+def test_a_fact_that_is_a_bare_number_is_no_facet(opened: Opened) -> None:
+    page = opened.go("index.html")
+    page.goto(page.url.replace("index.html", "browse.html"))
+    page.evaluate("""() => {
+      const values = [["seed", "0", "1"], ["parameters", "8", "135\u202f808"], ["model", "7 B", "13 B"]];
+      const facts = k => values.map(([name, ...of]) => [name, of[k % 2]]);
+      window.chronicleEntries.forEach((row, k) => { row[14] = facts(k); });
+      document.querySelector(".ch-facets").replaceChildren();
+      document.head.append(Object.assign(document.createElement("script"), { src: "assets/browse.js" }));
+    }""")
+    page.locator(".ch-facets legend", has_text="model").wait_for()
+    names = page.locator(".ch-facets legend").all_inner_texts()
+    assert "seed" not in names and "parameters" not in names
 
 
 @pytest.mark.slow
