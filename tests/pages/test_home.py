@@ -54,6 +54,32 @@ def test_a_decision_or_review_that_came_after_clears_a_run() -> None:
         assert needs_attention(with_events(FOUND, noted(kind, time))) is asks, (kind, time)
 
 
+def test_how_many_have_an_answer_is_said_beside_those_that_ask() -> None:
+    runs = [with_events(FOUND, run_id="asks")]
+    runs += [with_events(FOUND, noted("decision", "2026-11-19"), run_id=f"decided-{k}") for k in range(2)]
+    said = re.findall(r'<p class="ch-small">(\d more [^:]*):', shown(site(runs)))
+    assert said == ["2 more have a decision or a review"]
+    assert "more have" not in shown(site(runs[:1]))
+
+
+def test_a_plain_end_is_no_news_of_a_day_on_which_the_run_had_other_news() -> None:
+    end = replace(END, time="2026-11-18T21:00:00Z")
+    found = with_events(FOUND, end, run_id="found")
+    alone = with_events(end, run_id="alone", badge="good", verdict=Verdict.GOOD)
+    rows, _ = week(site([found, alone]).happened)
+    assert [(row.entry.run_id, row.event.title) for row in rows] == [
+        ("alone", "End"),
+        ("found", "Spike, not fully recovered"),
+    ]
+    assert rows[0].sentence == "The log ends at step 100\u202f000. The verdict of the run is good."
+    (undecided,), _ = week(site([with_events(end, badge="cannot tell")]).happened)
+    assert undecided.sentence == "The log ends at step 100\u202f000."
+    later = replace(end, time="2026-11-19T08:00:00Z")
+    assert len(week(site([with_events(FOUND, later)]).happened)[0]) == 2
+    crashed = replace(end, ending="crashed")
+    assert len(week(site([with_events(FOUND, crashed)]).happened)[0]) == 2
+
+
 def test_what_is_bad_worrying_or_not_to_be_told_asks_and_what_only_surprises_does_not() -> None:
     badges = ["good", "unexpected", "worrying", "bad", "cannot tell"]
     asking = [badge for badge in badges if needs_attention(with_events(END, badge=badge))]

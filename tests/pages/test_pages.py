@@ -84,7 +84,7 @@ hide: [navigation, toc]
 <section id="browse" class="ch-browse">
 <details><summary>Filters</summary><form class="ch-facets" aria-label="Filters"></form></details>
 <div>
-<div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words of a title or a pattern"><select aria-label="Sort"><option value="bad">Worst first</option><option value="new">Newest first</option><option value="cost">Most steps discarded first</option><option value="size">Most points first</option><option value="name">By name</option></select><span role="status" aria-live="polite"></span></div>
+<div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Words of a title or a pattern"><select aria-label="Sort"><option value="bad">Worst first</option><option value="new">Newest first</option><option value="cost">Most steps discarded first</option><option value="size">Most points first</option><option value="name">By name</option></select><span role="status" aria-live="polite"></span></div>
 <div class="ch-chips"></div>
 <p class="ch-compare" aria-live="polite" hidden> <a href="assets/view.html">Compare them</a></p>
 <ul class="ch-cards"></ul>
@@ -245,7 +245,7 @@ hide: [navigation, toc]
 ---
 # Chronicle
 
-<p class="ch-lead">What happened in all runs, newest first. Times are those of the logs; “day only” where the source gives no more. As a feed: <a href="feed.xml" type="application/atom+xml">Atom</a>, <a href="feed.json">JSON</a>.</p>
+<p class="ch-lead">What happened in all runs, newest first. Times are those of the logs; “day only” where the source gives no more. As a feed: <a href="feed.xml" type="application/atom+xml">Atom</a>, <a href="feed.json">JSON</a> (<code>site_url</code> in <code>chronicle.toml</code> lets feed readers open their items).</p>
 
 <section id="happened">
 <div class="ch-bar"><input type="search" aria-label="Filter by words" placeholder="Filter by words"><select aria-label="Kind"></select><select aria-label="Person"></select><select aria-label="Project"></select><select aria-label="Run"></select><span role="status" aria-live="polite"></span></div>
@@ -373,6 +373,12 @@ def test_unreadable_logs_are_listed_by_what_is_to_be_done() -> None:
     )
     assert page.index("<h2>Is empty</h2>") < page.index("<p>Below <code>/logs</code>:</p>")
     assert "<li>a/x.log</li>\n<li>b/c/y.log</li>" in page
+
+
+def test_a_command_that_shows_what_is_in_a_log_has_its_path() -> None:
+    problem = "runs/x/x.csv: no series of numbers is in it. Remedy: `chronicle doctor` shows what is in it"
+    page = made(small(rollback(), unreadable=[("x", problem)]))["unreadable.md"]
+    assert "<code>chronicle doctor runs/x/x.csv</code> shows what is in it." in page
 
 
 def test_no_page_of_unreadable_logs_where_there_are_none() -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import pytest
-from tests.pages.samples import EVENTS, healthy, rollback, small
+from tests.pages.samples import EVENTS, LOST, healthy, rollback, site, small
 
 from chronicle.model import Entry
-from chronicle.pages.lists import FEWEST, median_interval, precedents, statistics, wilson
+from chronicle.pages.lists import FEWEST, median_interval, patterns, precedents, statistics, wilson
+from chronicle.pages.words import renderer
 
 LEFT = EVENTS[2]
 PATTERN = "spike-no-full-recovery"
@@ -39,6 +41,32 @@ def test_those_that_somebody_spoke_of_first_then_the_newest() -> None:
         ("run-1", 0, ""),
     ]
     assert precedents(small(*runs), "nan-inf") == []
+
+
+def test_runs_that_were_chosen_by_hand_have_no_interval() -> None:
+    runs = [run(k, steps=k * 10) for k in range(1, 8)] + [run(8, steps=None), healthy(), healthy("b")]
+    page = replace(LOST, specimens=("run-1",))
+    data = site(runs, patterns=(page,))
+    assert list(statistics(data, PATTERN, precedents(data, PATTERN))) == [
+        "8 of the 10 runs here show it.",
+        "7 of the 8 events were over when the log ended.",
+        "Half of these 7 took 40 steps or fewer.",
+    ]
+
+
+def test_a_specimen_that_is_called_otherwise_says_so() -> None:
+    data = site(
+        [rollback(), healthy("known")],
+        patterns=(replace(LOST, id="repeat-data", specimens=("known", "demo-rollback")),),
+    )
+    text = {page.path: page.text for page in patterns(data, renderer(data.templates))}[
+        "patterns/repeat-data.md"
+    ]
+    said = re.findall(r'<span class="ch-measure">(Known[^<]*)', text or "")
+    assert said == [
+        "Known to be this pattern. From its log alone chronicle calls it: Near-perfect run.",
+        "Known to be this pattern. From its log alone chronicle calls it: Spike, not fully recovered.",
+    ]
 
 
 def test_numbers_in_full() -> None:

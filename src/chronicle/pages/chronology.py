@@ -48,7 +48,7 @@ _REASONS = ("hypothesis", _PLAIN)
 def chronology(site: SiteData, render: Render) -> Iterator[Page]:
     """chronicle.md: the newest events as a list, which a script replaces by a filter over all events."""
     newest = site.happened[:LISTED_ROWS]
-    values = {"months": by_month(newest), "shown": len(newest), "all": len(site.happened)}
+    values = {"site": site, "months": by_month(newest), "shown": len(newest), "all": len(site.happened)}
     yield Page("chronicle.md", render("chronicle.md.j2", values))
 
 
@@ -74,7 +74,7 @@ def events_js(site: SiteData) -> str:
     verdict, mark, title, sentence, who, run, title of the run, href, project."""
     lines = []
     for row in site.happened:
-        event, sentence = row.event, clipped(plain(row.event.sentence), _LONGEST_SENTENCE)
+        event, sentence = row.event, clipped(plain(row.sentence), _LONGEST_SENTENCE)
         about = event.verdict or "", event.mark, event.title, sentence, event.who
         run = row.entry.run_id, row.title, row.href, row.entry.about.get("project", "")
         lines.append(as_json([plain(text) for text in (row.time, row.kind, *about, *run)]))
@@ -91,7 +91,7 @@ def markdown(entries: Iterable[Entry], first: str = "", last: str = "") -> str:
             lines += [f"### {day}", ""]
             for row in same:
                 who = f", {row.event.who}" if row.event.who else ""
-                title, where, sentence = map(_escaped, (row.event.title, row.title + who, row.event.sentence))
+                title, where, sentence = map(_escaped, (row.event.title, row.title + who, row.sentence))
                 lines.append(f"- {row.hour} **{title}** ({where}): {sentence}")
             lines.append("")
     return "\n".join(lines) if kept else "# Chronicle\n\nNo dated event.\n"
@@ -135,13 +135,19 @@ def json_feed(site: SiteData) -> str:
     return json.dumps(feed, ensure_ascii=False, indent=1) + "\n"
 
 
+def news(rows: Sequence[RunEvent]) -> list[RunEvent]:
+    """The rows without the plain end of a run in which something else happened on the same day."""
+    told = {(row.entry.run_id, row.day) for row in rows if not row.is_plain_end}
+    return [row for row in rows if not (row.is_plain_end and (row.entry.run_id, row.day) in told)]
+
+
 def _items(site: SiteData) -> Iterator[dict[str, Any]]:
-    for row in [row for row in site.happened if moment(row.time)][:MOST]:
+    for row in [row for row in news(site.happened) if moment(row.time)][:MOST]:
         yield {
             "id": _id(site, row.href),
             "url": site.site_url + row.href,
             "title": plain(f"{row.event.title}: {row.title}"),
-            "content_text": plain(row.event.sentence),
+            "content_text": plain(row.sentence),
             "date_published": _time(moment(row.time)),
             **({"authors": [{"name": plain(row.event.who)}]} if row.event.who else {}),
             "tags": [plain(row.kind)],

@@ -19,7 +19,7 @@ from chronicle.pages.words import hour, place
 from chronicle.story import BY_PEOPLE, JOINS, deciding
 from chronicle.story.measured import OVERALL
 from chronicle.story.signs import Sign
-from chronicle.workspace.config import Text, from_table
+from chronicle.workspace.config import Text, WorkspaceConfig, from_table
 
 _OF_ATTEMPT = ("axis", "format", "last_step", "started", "ended", "job", "nodes")
 
@@ -62,6 +62,17 @@ class RunEvent:
     @property
     def kind(self) -> str:
         return self.note_kind or self.event.kind.value
+
+    @property
+    def is_plain_end(self) -> bool:
+        """Whether a log ends here, and nothing was wrong with that."""
+        return self.event.kind is EventKind.END and self.event.ending in ("", "finished")
+
+    @property
+    def sentence(self) -> str:
+        """What happened; at the end of a run also what is to be thought of it."""
+        is_judged = self.is_plain_end and self.entry.badge == self.entry.verdict
+        return self.event.sentence + (f" The verdict of the run is {self.entry.badge}." if is_judged else "")
 
     @cached_property
     def notes(self) -> tuple[Event, ...]:
@@ -329,6 +340,13 @@ class SiteData:
     @cached_property
     def entry_of(self) -> Mapping[str, Entry]:
         return {entry.run_id: entry for entry in self.entries}
+
+    @cached_property
+    def teaches(self) -> bool:
+        """Whether this is a reference gallery: it has no title of its own, and its runs are specimens of the
+        patterns. They were chosen by hand, so that their shares estimate nothing."""
+        specimens = {run_id for page in self.patterns for run_id in page.specimens}
+        return self.title == WorkspaceConfig.title and not specimens.isdisjoint(self.entry_of)
 
     @cached_property
     def happened(self) -> Sequence[RunEvent]:

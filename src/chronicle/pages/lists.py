@@ -16,7 +16,7 @@ from chronicle.classify.patterns import BY_ID, PATTERNS, Trait, having
 from chronicle.metrics.values import clipped, count, gathered, grouped, moment, plural, value_words
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
 from chronicle.pages import words
-from chronicle.pages.chronology import LISTED_ROWS, day_words
+from chronicle.pages.chronology import LISTED_ROWS, day_words, news
 from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, advice, figure, last_time, n_points
 from chronicle.pages.words import Html, Render, as_json, place, plain, slug
 from chronicle.story import CANNOT_TELL, JOINS, deciding, gravest
@@ -24,7 +24,6 @@ from chronicle.story import card as card_words
 from chronicle.story.measured import CALM, OVERALL, axis_named
 from chronicle.story.restarts import lettered, restart
 from chronicle.story.sentences import listed as enumerated
-from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import shipped_file
 from chronicle.workspace.notes import STANCES, last_review, verdict_of
 
@@ -67,7 +66,7 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
     for page in site.patterns:
         happened = precedents(site, page.id)
         numbers, runs = list(statistics(site, page.id, happened)), len(site.showing.get(page.id, ()))
-        shown = {"specimens": _cards_of(site, page.specimens), "numbers": numbers, "runs": runs}
+        shown = {"specimens": _cards_of(site, page.specimens, page.id), "numbers": numbers, "runs": runs}
         values = {
             "base": "../",
             "site": site,
@@ -157,9 +156,10 @@ _MESSAGE = re.compile(r"(?:(\S*[./]\S*): )?(.*?)(?: \(((?:[^()]|\([^()]*\))*)\)(
 
 
 class _Unread(NamedTuple):
-    """A log that could not be read: why, what to do, and what is true of this log only."""
+    """A log that could not be read, where it is, why, what to do, and what is true of this log only."""
 
     name: str
+    path: str
     reason: str
     remedy: str
     detail: str
@@ -172,7 +172,7 @@ def _unread(name: str, problem: str) -> _Unread:
     where, reason, inner, rest = match.groups("") if match else ("", said, "", "")
     file = where.rpartition("/")[2]
     detail = ": ".join(filter(None, (file if file != name else "", inner)))
-    return _Unread(name, reason + rest, remedy, detail)
+    return _Unread(name, where or name, reason + rest, remedy, detail)
 
 
 def missing(site: SiteData, render: Render) -> Iterator[Page]:
@@ -223,8 +223,17 @@ def card(entry: Entry) -> Card:
     )
 
 
-def _cards_of(site: SiteData, run_ids: tuple[str, ...]) -> list[Card]:
-    return [card(site.entry_of[run_id]) for run_id in run_ids if run_id in site.entry_of]
+def _cards_of(site: SiteData, run_ids: tuple[str, ...], pattern: str = "") -> list[Card]:
+    """The cards of runs. One that is known to be of a ``pattern`` and called otherwise says so."""
+    return [_card_of(site, site.entry_of[run_id], pattern) for run_id in run_ids if run_id in site.entry_of]
+
+
+def _card_of(site: SiteData, entry: Entry, pattern: str) -> Card:
+    found = next((e.patterns[0] for e in deciding(entry.events, entry.verdict) if e.patterns), "")
+    if not found or not pattern or pattern in entry.diagnosis.patterns:
+        return card(entry)
+    called = f"Known to be this pattern. From its log alone chronicle calls it: {site.pattern_title(found)}."
+    return card(entry)._replace(measure=_caption(called))
 
 
 def columns(site: SiteData) -> dict[str, Columns]:
@@ -265,24 +274,27 @@ def precedents(site: SiteData, pattern: str) -> list[RunEvent]:
 def statistics(site: SiteData, pattern: str, happened: Sequence[RunEvent]) -> Iterator[str]:
     """Sentences about a pattern in this archive, each with its number of cases and an interval of 95 %."""
     runs, shown = len(site.entries), len(site.showing.get(pattern, ()))
+    share = partial(_share, is_sample=not site.teaches)
     if shown and runs >= FEWEST:
-        yield _share(shown, runs, f"runs here {'shows' if shown == 1 else 'show'} it")
+        yield share(shown, runs, f"runs here {'shows' if shown == 1 else 'show'} it")
     if pattern in OVERALL | having(Trait.WHOLE_RUN):  # these have no end of their own
         return
     closed = [row.event for row in happened if row.event.step is not None and row.event.end_step is not None]
     if len(happened) >= FEWEST:
         were = "was" if len(closed) < 2 else "were"
-        yield _share(len(closed), len(happened), f"events {were} over when the log ended")
+        yield share(len(closed), len(happened), f"events {were} over when the log ended")
     of_steps = [row.event for row in happened if all(row.get("axis") == "step" for row in row.entry.attempts)]
     taken = sorted(e.end_step - e.step for e in of_steps if e.end_step is not None and e.step is not None)
     if len(taken) > FEWEST:
         low, high = median_interval(len(taken))
         middle = taken[len(taken) // 2]
-        ends = f"{count(taken[low])} to {count(taken[high])}"
-        yield f"Half of these {count(len(taken))} took {count(middle)} steps or fewer (95 % interval {ends})."
+        ends = "" if site.teaches else f" (95 % interval {count(taken[low])} to {count(taken[high])})"
+        yield f"Half of these {count(len(taken))} took {count(middle)} steps or fewer{ends}."
 
 
-def _share(part: int, n: int, words: str) -> str:
+def _share(part: int, n: int, words: str, is_sample: bool) -> str:
+    if not is_sample:
+        return f"{count(part) if part else 'None'} of the {count(n)} {words}."
     low, high = (count(100 * bound) for bound in wilson(part, n))
     share = f"{count(100 * part / n)} %; 95 % interval {low} to {high} %"
     return f"{count(part) if part else 'None'} of the {count(n)} {words} ({share})."
@@ -308,15 +320,12 @@ def median_interval(n: int) -> tuple[int, int]:
 def home(site: SiteData, render: Render) -> Iterator[Page]:
     """index.md. Times are relative to the newest event, not to the clock, so that a build can be repeated."""
     tally = Counter(entry.badge for entry in site.entries)
-    specimens = {run_id for page in site.patterns for run_id in page.specimens}
-    # The reference gallery has no title of its own, and its runs are specimens of the patterns.
-    teaching = site.title == WorkspaceConfig.title and not specimens.isdisjoint(site.entry_of)
-    shown = hero(site) if teaching else None
+    shown = hero(site) if site.teaches else None
     urgent = [entry for entry in site.worst_first if needs_attention(entry)]
     news, more = week(site.happened)
     values = {
         "site": site,
-        "teaching": teaching,
+        "teaching": site.teaches,
         "news": news,
         "more_news": more,
         "tally": [(badge, tally[badge]) for badge in (*VERDICTS, CANNOT_TELL) if tally[badge]],
@@ -326,9 +335,10 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
         "folder": place(shown.run_id).removesuffix("index.html") if shown else "",
         "attention": [card(entry) for entry in urgent[:ATTENTION]],
         "urgent": len(urgent),
+        "answered": sum(map(asks, site.entries)) - len(urgent),
         "until": f"{day_words(news[0].day)} {news[0].day[:4]}" if news else "",
-        "training": [] if teaching else [card(entry) for entry in in_training(site.entries)],
-        "shelves": [] if teaching else shelves(site.entries),
+        "training": [] if site.teaches else [card(entry) for entry in in_training(site.entries)],
+        "shelves": [] if site.teaches else shelves(site.entries),
         "reviewed": has_reviews(site),
         **columns(site),
     }
@@ -337,7 +347,7 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
 
 def needs_attention(entry: Entry) -> bool:
     """Whether a run is bad, worrying or undecided, and no decision or review came after its findings."""
-    if entry.badge not in (Verdict.BAD, Verdict.WORRYING, CANNOT_TELL):
+    if not asks(entry):
         return False
     decided = (event for event in entry.events if event.kind is EventKind.DECISION)
     reviewed = (event for event in entry.events if event.kind is EventKind.REVIEW and not event.of)
@@ -345,10 +355,15 @@ def needs_attention(entry: Entry) -> bool:
     return not any(not event.time or event.time[:10] >= grave for event in (*decided, *reviewed))
 
 
+def asks(entry: Entry) -> bool:
+    """Whether a run is bad, worrying or undecided."""
+    return entry.badge in (Verdict.BAD, Verdict.WORRYING, CANNOT_TELL)
+
+
 def week(rows: Sequence[RunEvent]) -> tuple[list[RunEvent], int]:
-    """The newest events of the seven days up to the newest event, and how many more there are."""
+    """The news of the seven days up to the newest event, and how many more there are."""
     since = moment(rows[0].time) - 7 * _DAY_S if rows else 0.0
-    recent = [row for row in rows if row.time and moment(row.time) >= since]
+    recent = [row for row in news(rows) if row.time and moment(row.time) >= since]
     return recent[:NEWS], len(recent[NEWS:])
 
 
