@@ -30,9 +30,10 @@ from chronicle.metrics.values import distinct_names
 from chronicle.model import Attempt, Role, Steps
 from chronicle.readers import items
 from chronicle.readers.columns import attempt_of, columns_of
-from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter
+from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter, last_word
 from chronicle.readers.text import clean
 
+_GENERATIONS, _FITNESS = {"gen", "generation", "generations"}, {"best", "avg", "average", "mean", "max"}
 _PHASES = OF_TRAINING | OF_EVALUATION
 OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
 EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, whose names begin with the run
@@ -391,6 +392,19 @@ def held_out_by_file(path: Path, columns: Mapping[str, Cells]) -> dict[str, Cell
         return dict(columns)
     own = {n for n in columns if is_counter(n) or _tells_phase(n) or role_of(n) in OF_BOTH}
     return {n if n in own else f"{word}/{n}": column for n, column in columns.items()}
+
+
+def roles_by_program(columns: Mapping[str, tuple[Sequence[float], Any]], counter: str) -> dict[str, Role]:
+    """The roles of metrics whose names only make sense in the lines of one program; each has its values."""
+    roles = dict[str, Role]()
+    if (learn := columns.get("learn")) and learn[0][-1] > learn[0][0]:
+        # CatBoost names no metric, but each of its trees fits the training data better: what rises is a score
+        roles |= {"learn": Role.SCORE, "test": Role.VALIDATION_SCORE}
+    if last_word(counter) in _GENERATIONS:  # whose best and mean are the objective
+        words = ((name, name_words(name) - {"score"}) for name in columns)
+        fitness = [n for n, own in words if last_word(n) in _FITNESS or (own and own <= _FITNESS)]
+        roles |= dict.fromkeys(fitness, Role.OBJECTIVE)
+    return roles
 
 
 def _tells_phase(name: str) -> bool:

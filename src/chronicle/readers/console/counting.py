@@ -19,10 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.model import Floats, Steps
-from chronicle.readers.console import pairs
 from chronicle.readers.console.line_records import OF_TRAINING, Record
-from chronicle.readers.console.line_shapes import Form, Reading
-from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, key_of
+from chronicle.readers.console.line_shapes import Form, Reading, is_round
+from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, is_known, key_of
 from chronicle.readers.step_axis import axis_of_rank, step_rank
 
 _NO_RANK = 1 << 30
@@ -390,7 +389,7 @@ class Course:
 
 def _is_global(name: str) -> bool:
     """Whether no epoch begins the count again: if it falls, another training has begun."""
-    return pairs.is_round(name) or name.lower().startswith("global")
+    return is_round(name) or name.lower().startswith("global")
 
 
 _ROUNDED, _FEWEST_DECIMALS = 1e-4, 3  # by which a number is recognised that was rounded
@@ -434,12 +433,12 @@ class Repeats:
         comparable = comparable and not {*last.values}.isdisjoint(record.values)  # settles most records
         if comparable and not record.is_block and record.evaluation == last.evaluation:
             named = zip(record.shape, record.values, strict=True)
-            said = {pair for pair in named if not (is_summary and pairs.counts(Pair(*pair)))}
+            said = {pair for pair in named if not (is_summary and counts(Pair(*pair)))}
             if said and said.issubset(zip(last.names, last.values, strict=True)):
                 return True
         if len(record.shape) == n_counters:  # a heading: the summary below it is of what came before it
             self._last = _Said(last.names, last.values, last.start, last.n_counters, record.evaluation)
-        elif n_counters or any(map(pairs.is_known, record.shape)):
+        elif n_counters or any(map(is_known, record.shape)):
             self._last = _Said(record.shape, record.values, start, n_counters, record.evaluation)
         return False
 

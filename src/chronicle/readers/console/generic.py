@@ -35,11 +35,11 @@ from chronicle.readers.console.line_records import (
     Record,
 )
 from chronicle.readers.console.line_shapes import Learned
-from chronicle.readers.console.log import Column, Log, as_column, leave_first_of_epoch, roles_by_program
+from chronicle.readers.console.log import Column, Log, as_column, leave_first_of_epoch
 from chronicle.readers.console.pairs import IMPROVED, PROGRESS, is_judged, is_known, is_result
 from chronicle.readers.console.plan import plan_of, shapes_of
 from chronicle.readers.facts import Scalar, arguments_in, config_facts
-from chronicle.readers.runs_in_table import held_out_by_file
+from chronicle.readers.runs_in_table import held_out_by_file, roles_by_program
 from chronicle.readers.text import Head, json_or_none
 
 NAME = "key-value"

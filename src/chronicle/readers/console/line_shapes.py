@@ -40,6 +40,11 @@ _DECIMAL_COMMA = re.compile(rb"(?<!\d)0,\d")  # among numbers whose commas separ
 Span = tuple[int, int]
 
 
+def is_round(name: str) -> bool:
+    """Whether rounds of federated learning are counted, which contain epochs."""
+    return name.lower().endswith("round")
+
+
 class Words(NamedTuple):
     """The word of an evaluation in a line, its event, of which training it is (``fold 3``), and whether it is
     all arguments of a program, of which none counts."""

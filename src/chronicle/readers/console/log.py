@@ -22,14 +22,12 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.arithmetic import equal
-from chronicle.metrics.names import name_words
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.console import chunks, machine
 from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, split, time_in, words_start
 from chronicle.readers.console.text_tables import listed_settings
 from chronicle.readers.facts import config_facts, scalar
 from chronicle.readers.read_on import opened
-from chronicle.readers.step_axis import last_word
 from chronicle.readers.text import Head, clean, json_or_none
 
 Column = tuple["array[float]", "array[int]"]  # values, and the rows in which they stand
@@ -170,25 +168,11 @@ def leave_first_of_epoch(columns: dict[str, Column], names: Iterable[str]) -> No
             columns[name] = as_column(values[first], rows[first])
 
 
-def roles_by_program(columns: Mapping[str, Column], counter: str) -> dict[str, Role]:
-    """The roles of metrics whose names only make sense in the lines of one program."""
-    roles = dict[str, Role]()
-    if (learn := columns.get("learn")) and learn[0][-1] > learn[0][0]:
-        # CatBoost names no metric, but each of its trees fits the training data better: what rises is a score
-        roles |= {"learn": Role.SCORE, "test": Role.VALIDATION_SCORE}
-    if last_word(counter) in _GENERATIONS:  # whose best and mean are the objective
-        words = ((name, name_words(name) - {"score"}) for name in columns)
-        fitness = [n for n, own in words if last_word(n) in _FITNESS or (own and own <= _FITNESS)]
-        roles |= dict.fromkeys(fitness, Role.OBJECTIVE)
-    return roles
-
-
 def _append(to: array[Any], numbers: NDArray[Any]) -> None:
     to.frombytes(np.ascontiguousarray(numbers, to.typecode).tobytes())
 
 
 MAX_EVENTS = MAX_FACTS = 1000
-_GENERATIONS, _FITNESS = {"gen", "generation", "generations"}, {"best", "avg", "average", "mean", "max"}
 SETTING = rb" \.{3,} "  # finds a line that may hold a setting, as Megatron and DeepSpeed print all of theirs
 _SETTING = re.compile(r"(?:^|[\s\]:])(?P<name>\w{1,80}) \.{3,} (?P<value>\S.*)$")
 _DECIMALS = re.compile(r"(?:\.|\de[-+])\d+$", re.IGNORECASE | re.ASCII)  # or an exponent, at the end

@@ -42,11 +42,6 @@ def names_epoch(name: str) -> bool:
     return last_word(name) in EPOCH_WORDS and may_count(name) and not is_judged(name)
 
 
-def is_round(name: str) -> bool:
-    """Whether rounds of federated learning are counted, which contain epochs."""
-    return name.lower().endswith("round")
-
-
 def counts(pair: Pair) -> bool:
     """Whether a pair counts steps or epochs."""
     is_whole = pair.value == pair.value // 1 and 0 <= pair.value < 2.0**63

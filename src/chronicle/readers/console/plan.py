@@ -35,9 +35,9 @@ from chronicle.readers.console.chunks import (
 )
 from chronicle.readers.console.counting import LABEL, Course, Plan
 from chronicle.readers.console.line_records import BOX, Gatherer, Record
-from chronicle.readers.console.line_shapes import Shapes
+from chronicle.readers.console.line_shapes import Shapes, is_round
 from chronicle.readers.console.log import Line, text_of
-from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, is_known, is_round, key_of
+from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, is_known, key_of
 from chronicle.readers.console.text_tables import header, pairs_in
 from chronicle.readers.items import FEWEST_ITEMS
 from chronicle.readers.runs_in_table import names_an_evaluation
