@@ -41,7 +41,7 @@ def test_headline_of_a_rollback():
     timeline.attempts[1].series["loss"].values[30:] = 3.0
     timeline.series["loss"].values[timeline.series["loss"].steps >= 800] = 3.0
     assert headline(timeline, diagnosis(timeline, spike)) == (
-        "The loss jumped from 1.90 to 3.00 nats/token at step 800 and came back only in part. "
+        "The loss jumped from 1.90 to 3.00 nats/token at step 800 and did not come down again. "
         "The run has 2 attempts (1 rollback), and 500 steps were discarded. The log ends at step 2\u202f000."
     )
 

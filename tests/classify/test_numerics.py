@@ -22,6 +22,18 @@ def test_a_collapse_of_the_loss_scale_is_seen_where_it_begins(every: int, at: fl
     assert near(run, "loss-scale-collapse", 3 * every) and diagnosis(run).verdict == "bad"
 
 
+def test_the_halvings_of_a_scale_are_counted_over_its_whole_fall() -> None:
+    """From 2^16 to 2^4 by nine halvings at once, two doublings, and five halvings far later."""
+    power = np.full((curve := Curve(1, 800)).n, 16.0)
+    power[300:309], power[309:], power[330:], power[345:] = 16 - np.arange(1, 10), 7, 8, 9
+    power[500:505], power[505:] = 9 - np.arange(1, 6), 4
+    curve.log("loss_scale", Role.LOSS_SCALE, 2.0**power)
+    (collapse,) = [f for f in classify(curve.run().attempts).findings if f.pattern == "loss-scale-collapse"]
+    measured = [collapse.evidence[key] for key in ("halvings", "halved", "scale_before", "lowest_scale")]
+    assert measured == [9.0, 14.0, 65_536.0, 16.0]
+    assert (collapse.start_step, collapse.peak_step) == (300, 504)
+
+
 def test_the_search_for_the_first_scale_and_a_lone_halving_are_normal() -> None:
     """Twelve halvings in the first twelve samples; later one up and one down in a thousand."""
     assert patterns(loss_scale(Curve(2, 4000), warmup=20).run()) == set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 
@@ -60,9 +61,10 @@ GOLDEN = [
     (
         "idefics-losses-2023-06-04",
         "2",
-        "The losses of cm4 and pmd rose together: the loss of pmd rose from 1.27 to at least 3.00 at "
-        "step 14\u202f026 and was back after about 78 steps; that of cm4 rose from 1.76 to 1.92. It does "
-        "not count against the run (the loss that decides the verdict did not rise with it).",
+        "The losses of cm4 and pmd rose together: the loss of pmd rose from 1.27 to at least 3.00 "
+        "over steps 14\u202f026 to 14\u202f060 and was back after about 78 steps; that of cm4 rose "
+        "from 1.76 to 1.92. It does not count against the run (the loss that decides the verdict did "
+        "not rise with it).",
     ),
     (
         "lab-optimizer-lost",
@@ -73,7 +75,7 @@ GOLDEN = [
         "lab-ratio-skew",
         "1",
         "The share of a source in the batch (ratio/sums) moved by 66 %, and the loss rose from 1.20 "
-        "to 1.46 at the restart at step 450 and was back after 19 steps.",
+        "to 1.46 over steps 450 to 458 after the restart and was back after 19 steps.",
     ),
     (
         "lab-schedule-lost",
@@ -83,14 +85,15 @@ GOLDEN = [
     (
         "algoperf-conformer-level-shift",
         "2",
-        "The loss rose from 0.913 to 1.49 at step 42\u202f900 and stayed 25 % above its "
-        "earlier course.",
+        "The loss rose from 0.913 to 1.49 over steps 42\u202f900 to 43\u202f200, came down to 0.931 "
+        "near step 59\u202f300, and stood 25 % above its earlier course when the log ended.",
     ),
     (
         "lab-head-grows-batch-64",
         "2",
-        "The gradient norm rose to 4.5 times its level at step 606, 8 steps before the loss "
-        "rose. The loss jumped from 1.29 to 1.89 at step 614 and was back after 139 steps.",
+        "The gradient norm began to rise at step 606, 8 steps before the loss, and reached 4.5 times "
+        "its level at step 641. The loss rose from 1.29 to 1.89 over steps 614 to 645 and was back "
+        "after 139 steps.",
     ),
     (
         "lab-shard-rots-lm",
@@ -101,14 +104,14 @@ GOLDEN = [
     (
         "lab-attention-logits",
         "1",
-        "The largest attention logit grew from step 75 on, doubling about every 107 steps, and stood at "
-        "1\u202f318 at the end, 3.4 times what it was half-way.",
+        "The largest attention logit grew from step 75 on, doubling about every 107 steps, and stood "
+        "at 1\u202f318 at the end, 3.4 times what it was half-way; at most it was 1\u202f626.",
     ),
     (
         "lab-entropy-collapse",
         "1",
-        "The entropy of the policy was gone at step 24 (0.07 % of that at the start was left), and the "
-        "objective settled at 0.600, where 1.00 would be the best.",
+        "The entropy of the policy fell below 5 % of that at the start near step 24 and to 0.07 % at "
+        "the end, and the objective settled at 0.600, where 1.00 would be the best.",
     ),
     (
         "lab-length-explosion",
@@ -119,8 +122,8 @@ GOLDEN = [
     (
         "lab-kl-blow-up",
         "1",
-        "The objective fell from 0.628 to 0.0329 from step 900 on, while the divergence from the reference "
-        "grew from 1.99 to 26.49.",
+        "The objective was at its best level, 0.628, near step 900 and fell to 0.0329 at the end, "
+        "while the divergence from the reference grew from 1.99 to 26.49.",
     ),
     (
         "lab-clip-saturation",
@@ -178,8 +181,8 @@ GOLDEN = [
     (
         "104B-glitch-7-10-run-7",
         "1",
-        "The loss turned upwards at step 8\u202f878, without a spike, rose from 4.84 to 6.41 and did not "
-        "come down again.",
+        "The loss turned upwards at step 8\u202f878, without a spike, rose from 4.84 to 6.41 by step "
+        "9\u202f440 and did not come down again.",
     ),
     (
         "104B-en-fail",
@@ -224,9 +227,9 @@ GOLDEN = [
     (
         "idefics-losses-2023-06-04",
         "3",
-        "The loss of pmd rose from 1.25 to 1.31 at step 14\u202f501 and was back after about 110 steps; "
-        "that of the other data set did not move. It does not count against the run (the loss "
-        "that decides the verdict did not rise with it).",
+        "The loss of pmd rose from 1.25 to 1.31 over steps 14\u202f501 to 14\u202f506 and was back "
+        "after about 110 steps; that of the other data set did not move. It does not count against "
+        "the run (the loss that decides the verdict did not rise with it).",
     ),
     (
         "algoperf-vit-failed",
@@ -242,8 +245,9 @@ GOLDEN = [
     (
         "lab-loss-scale",
         "1",
-        "The loss jumped from 1.80 to 483.7 at step 654 and did not come down again. The loss"
-        " scale was halved 9 times from step 654 on, down to 32.",
+        "The loss rose from 1.80 to 483.7 over steps 654 to 755, falling back to 7.98 at step 674 in "
+        "between, and did not come down again. The loss scale was halved 11 times over steps 654 to "
+        "754, from 65\u202f536 to 32.",
     ),
     (
         "lab-repeat-data",
@@ -272,9 +276,9 @@ GOLDEN = [
     (
         "algoperf-criteo-nan",
         "2",
-        "The gradient norm rose to 3.7 times its level at step 39, 31 steps before the loss rose. The loss"
-        " turned upwards at step 70, without a spike, rose from 0.158 to at least 4.52 million and came back"
-        " only in part: by step 72 it stood at 1\u202f000 times its earlier course.",
+        "The gradient norm began to rise at step 39, 31 steps before the loss, and reached 3.7 times "
+        "its level there. The loss turned upwards at step 70, without a spike, rose from 0.158 to at "
+        "least 4.52 million by step 72 and did not come down again.",
     ),
     (
         "algoperf-criteo-nan",
@@ -412,12 +416,101 @@ def test_a_peak_that_nobody_saw_is_a_lower_bound() -> None:
     assert "to at least 9.00 at" in sentence(steps, loss, spike, picture)
 
 
+def test_a_peak_is_told_with_its_own_step() -> None:
+    steps, loss = spiked([3.0, 4.0, 5.0, 6.0, 9.0, 3.0])
+    spike = finding("spike-fast-recovery", 20, 26)
+    assert sentence(steps, loss, spike) == (
+        "The loss rose from 2.00 to 9.00 over steps 20 to 24 and was back after 6 steps."
+    )
+    assert finding_words(RunView(run(steps, loss), diagnosis(spike)), spike)[0].short == (
+        "2.00 → 9.00 over steps 20 to 24"
+    )
+
+
+def test_a_rise_that_was_nearly_gone_before_its_peak_says_so() -> None:
+    steps, loss = spiked([8.0, 2.5, 9.0, 7.0])
+    assert sentence(steps, loss, finding("spike-fast-recovery", 20, 24)) == (
+        "The loss jumped from 2.00 to 9.00 over steps 20 to 22, falling back to 2.50 at step 21 in between, "
+        "and was back after 4 steps."
+    )
+    steps, loss = spiked([8.0, 6.5, 9.0, 7.0])
+    assert "in between" not in sentence(steps, loss, finding("spike-fast-recovery", 20, 24))
+
+
+def test_a_rise_came_back_only_if_samples_after_its_peak_show_it() -> None:
+    """It was told that it had come back to a thousand times its course, at the peak of 4.52 million."""
+    height = {"height_log": 17.0, "residual_log": 6.9}
+    diverges = replace(finding("divergence-no-spike", 20, None), evidence=height)
+    loss = np.array([2.0] * 20 + [200.0, 3e6] + [np.nan] * 9)
+    assert sentence(np.arange(31), loss, diverges) == (
+        "The loss turned upwards at step 20, without a spike, rose from 2.00 to at least 3 million by step "
+        "21 and did not come down again."
+    )
+    loss[22:] = 2_000.0
+    assert sentence(np.arange(31), loss, diverges) == (
+        "The loss turned upwards at step 20, without a spike, rose from 2.00 to 3 million by step 21 and "
+        "came back only in part: when the log ended it stood at 990 times its earlier course."
+    )
+    spike = replace(finding("spike-no-full-recovery", 20, None), evidence={"residual_log": 1.0})
+    assert sentence(np.arange(22), loss[:22], spike).endswith(" and did not come down again.")
+
+
+def test_a_level_that_came_down_in_between_did_not_stay_up() -> None:
+    """A curve that came down below where it had started was told to have stayed 25 % above its course."""
+    shift = replace(finding("level-shift", 40, None), evidence={"residual_log": math.log(1.25)})
+    loss = np.concatenate([np.full(40, 2.0), np.full(40, 4.0), np.full(40, 2.1), np.full(40, 2.5)])
+    assert sentence(np.arange(160), loss, shift) == (
+        "The loss rose from 2.00 to 4.00 at step 40, came down to 2.10 near step 81, and stood 25 % above "
+        "its earlier course when the log ended."
+    )
+    stays = np.concatenate([loss[:80], np.full(80, 3.5)])
+    assert sentence(np.arange(160), stays, shift) == (
+        "The loss rose from 2.00 to 4.00 at step 40 and stayed 25 % above its earlier course."
+    )
+
+
+def test_a_calm_course_names_the_spikes_that_it_came_back_from() -> None:
+    """A hump over a seventh of the run stood under a sentence by which nothing had disturbed it."""
+    steps, loss = spiked([9.0, 5.0, 3.0])
+    calm = finding("near-perfect", 0, 42)
+    spikes = finding("spike-fast-recovery", 20, 23), finding("spike-fast-recovery", 30, 31)
+
+    def told(*known: Finding) -> tuple[str, str]:
+        words = finding_words(RunView(run(steps, loss), diagnosis(calm, *known)), calm)[0]
+        return words.sentence, words.short
+
+    assert told() == (
+        "The loss stayed near 2.00 over steps 0 to 42, and nothing disturbed it for long.",
+        "stayed near 2.00 without a lasting disturbance",
+    )
+    assert told(spikes[0]) == (
+        "The loss stayed near 2.00 over steps 0 to 42, and came back from 1 spike, which was over after 3 "
+        "steps.",
+        "stayed near 2.00 but for 1 spike",
+    )
+    assert told(*spikes)[0].endswith(
+        "and came back from 2 spikes, of which the longest was over after 3 steps."
+    )
+
+
+def test_a_warning_is_told_where_it_began_and_where_it_was_highest() -> None:
+    """The factor that the gradient norm had at its peak was told of its onset."""
+    measured = {"rise_factor": 4.5, "lead_steps": 8}
+    early = replace(finding("grad-norm-precursor", 12, 20), peak_step=27, evidence=measured)
+    assert sentence(*spiked([9.0]), early) == (
+        "The gradient norm began to rise at step 12, 8 steps before the loss, and reached 4.5 times its "
+        "level at step 27."
+    )
+    at_once = replace(early, peak_step=12)
+    assert sentence(*spiked([9.0]), at_once).endswith(" and reached 4.5 times its level there.")
+
+
 def test_a_rise_at_the_foot_of_a_fall_is_told_from_its_foot() -> None:
     loss = np.concatenate([np.linspace(4.0, 2.0, 40), np.linspace(2.0, 3.0, 40)])
     found = finding("divergence-no-spike", 38, None)
     assert sentence(np.arange(80), loss, found) == (
-        "The loss turned upwards at step 38, without a spike, rose from 2.00 to 3.00 and did not come down"
-        " again."
+        "The loss turned upwards at step 38, without a spike, rose from 2.00 to 3.00 by step 79 and did not "
+        "come down again."
     )
 
 
@@ -427,9 +520,9 @@ def test_a_rise_that_begins_with_the_log_is_told_from_its_first_value() -> None:
     found = finding("divergence-no-spike", 0, None, "reward")
     view = RunView(run(np.arange(80), reward, "reward", role=Role.OBJECTIVE), diagnosis(found))
     assert finding_words(view, found)[0][:2] == (
-        "The objective turned downwards at step 0, without a spike, fell from 9.00 to −30.00 and did not "
-        "come back again.",
-        "9.00 → −30.00 from step 0",
+        "The objective turned downwards at step 0, without a spike, fell from 9.00 to −30.00 by step 39 and "
+        "did not come back again.",
+        "9.00 → −30.00 over steps 0 to 39",
     )
 
 
@@ -439,8 +532,8 @@ def test_an_objective_that_fell_far_and_came_back_in_part_is_told_with_its_end()
     view = RunView(run(np.arange(80), reward, "reward", role=Role.OBJECTIVE), diagnosis())
     found = replace(finding("divergence-no-spike", 38, None, "reward"), evidence={"last_level": -11.0})
     assert finding_words(view, found)[0].sentence == (
-        "The objective turned downwards at step 38, without a spike, fell from −5.00 to −2\u202f800 and came "
-        "back only in part: when the log ended it stood at −11.00."
+        "The objective turned downwards at step 38, without a spike, fell from −5.00 to −2\u202f800 by step "
+        "40 and came back only in part: when the log ended it stood at −11.00."
     )
 
 

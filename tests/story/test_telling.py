@@ -84,8 +84,8 @@ def test_a_divergence_that_goes_on_is_one_happening() -> None:
         if e.patterns
     )
     assert event.sentence == (
-        "The loss turned upwards at step 100, without a spike, rose from 2.00 to 50.00 and did not come down"
-        " again. It came in 2 stages."
+        "The loss turned upwards at step 100, without a spike, rose from 2.00 to 50.00 by step 399 and did "
+        "not come down again. It came in 2 stages."
     )
 
 
@@ -275,7 +275,7 @@ def test_the_story_goes_on_where_the_headline_stops() -> None:
     [
         ([300], 100, "Before the divergence, the loss jumped "),
         ([300, 600], 100, "Earlier, the loss jumped "),
-        ([300, 600], 450, "The loss jumped "),
+        ([300, 600], 450, "The loss rose "),
         ([300], 700, "Later, the loss jumped "),
     ],
 )

@@ -81,25 +81,25 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("level-shift", "Level shift", WORRYING, traits=SHIFTS),
     Pattern("grad-norm-precursor", "Gradient norm leads", WORRYING, (LOSS, GRAD_NORM),
             noun="gradient-norm rise",
-            says="the gradient norm rose to {rise_factor:times} its level at {start}, {lead_steps:span} "
-                 "before the loss rose",
+            says="the gradient norm began to rise at {start}, {lead_steps:span} before the loss, and reached "
+                 "{rise_factor:times} its level {at_peak}",
             short="gradient norm {lead_steps:span} ahead of the loss at {start}"),
     Pattern("rising-spike-rate", "Rising spike rate", WORRYING, traits=ACROSS),
     Pattern("attention-logit-growth", "Attention-logit growth", WORRYING, (Role.ATTENTION_LOGIT,),
             says="the largest attention logit grew from {start} on[, doubling about every "
                  "{doubling_steps:span}], and stood at {last_logit:plainly} at the end, "
-                 "{growth_factor:times} what it was half-way",
-            short="attention logit up to {last_logit:plainly} from {start}"),
+                 "{growth_factor:times} what it was half-way[; at most it was {highest_logit:plainly}]",
+            short="attention logit at {last_logit:plainly} at the end, growing from {start}"),
     Pattern("output-logit-drift", "Output-logit drift", WORRYING, (Role.OUTPUT_LOGIT,),
             says="the mean log Z of the output left its level at {start} and moved from "
                  "{level_before:plainly} to {level_now:plainly}",
             short="log Z {level_before:plainly} → {level_now:plainly} from {start}"),
     Pattern("entropy-collapse", "Entropy collapse", WORRYING, (Role.POLICY_ENTROPY, Role.OBJECTIVE),
             traits=ACROSS | LEARNS,
-            says="the entropy of the policy was gone at {start} ({entropy_left_share:share} of that at the "
-                 "start was left), and the objective settled at {objective_level:plainly}, where "
-                 "{best_level:plainly} would be the best",
-            short="{entropy_left_share:share} of the entropy left from {start}, objective at "
+            says="the entropy of the policy fell below {gone_share:share} of that at the start near {start} "
+                 "and to {entropy_left_share:share} at the end, and the objective settled at "
+                 "{objective_level:plainly}, where {best_level:plainly} would be the best",
+            short="{entropy_left_share:share} of the entropy left at the end, objective at "
                   "{objective_level:plainly}"),
     Pattern("length-explosion", "Length explosion", WORRYING, (Role.ANSWER_LENGTH, Role.OBJECTIVE),
             traits=ACROSS | LEARNS,
@@ -134,17 +134,17 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("divergence-no-spike", "Divergence without a spike", BAD, traits=DIVERGES, noun="divergence"),
     Pattern("kl-blow-up", "KL blow-up", BAD, (Role.POLICY_KL, Role.OBJECTIVE),
             traits=ALARM | ACROSS | UNDOABLE,
-            says="{what} fell from {best_level:plainly} to {last_level:plainly} from {start} on, while the "
-                 "divergence from the reference grew from {divergence_before:plainly} to "
-                 "{divergence_now:plainly}",
-            short="{best_level:plainly} → {last_level:plainly} from {start}, as the divergence grew"),
+            says="{what} was at its best level, {best_level:plainly}, near {start} and fell to "
+                 "{last_level:plainly} at the end, while the divergence from the reference grew from "
+                 "{divergence_before:plainly} to {divergence_now:plainly}",
+            short="{best_level:plainly} → {last_level:plainly} after {start}, as the divergence grew"),
     Pattern("failed-run", "Failed run", BAD, traits=Trait.WHOLE_RUN | ACROSS, noun="failed training"),
     Pattern("nan-inf", "NaN or Inf", BAD, traits=ALARM | ACROSS | UNDOABLE, noun="NaN stretch"),
     Pattern("loss-scale-collapse", "Loss-scale collapse", BAD, (Role.LOSS_SCALE,),
             traits=Trait.COUNTED | ACROSS | UNDOABLE,
-            says="the loss scale was halved {halvings:times} from {start} on[, down to "
-                 "{lowest_scale:stated}]",
-            short="loss scale halved {halvings:times} from {start}"),
+            says="the loss scale was [halved {halved:times} {climb}, from {scale_before:stated} to "
+                 "{lowest_scale:stated}|{lowest_scale:stated} from {start} on]",
+            short="loss scale [{scale_before:stated} → ]{lowest_scale:stated} {climb}"),
     Pattern("frozen-metric", "Frozen metric", BAD, traits=Trait.COUNTED | ACROSS,
             says="{what} was logged as {value_loss:stated}, the same to the last bit, {course} "
                  "({equal_samples:values})",

@@ -25,14 +25,14 @@ from chronicle.metrics.aliases import median_gap
 from chronicle.metrics.by_values import measurements
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
-from chronicle.metrics.values import count, ordinal, percent, plainly, rounded
+from chronicle.metrics.values import count, ordinal, plainly, rounded
 from chronicle.model import VERDICTS, Diagnosis, Finding, Floats, Quantity, Role, Steps, Timeline, Verdict
 from chronicle.timeline.courses import distinct_in
 from chronicle.timeline.trainings import numbers_of
 from chronicle.workspace.config import RunConfig
 
 BEFORE = 8  # samples whose median is the level before an event; the classifier uses as many
-_AT_ONSET = 3  # samples whose median is the level at the onset
+AT_ONSET = 3  # samples whose median is the level at the onset
 _CUT_SAMPLES = 3  # if a NaN follows a peak within so many samples, the true height is unknown
 _EDGE_SHARE = 0.005  # of the height of a picture: a peak so near to its upper edge is cut off by it
 _ROUGH_SAMPLES = 5  # of a duration of fewer samples only an upper bound is given
@@ -98,12 +98,14 @@ IN_STEPS = Axis()
 
 class Rise(NamedTuple):
     """From the level before to the highest value (for a metric that should rise: to the lowest). ``least``
-    says that the true peak may be higher. ``unit`` is the declared unit after a space, or empty."""
+    says that the true peak may be higher. ``unit`` is the declared unit after a space, or empty. ``at_step``
+    is the step of the peak."""
 
     before: float
     peak: float
     least: bool
     unit: str
+    at_step: int
 
     @property
     def short(self) -> str:
@@ -296,11 +298,33 @@ class FindingView:
             return None
         before = before if len(before) else values[rows[:1]]  # the log begins with it
         top = int(rows[np.argmax(values[rows])])
-        onset = values[rows[rows < top]][:_AT_ONSET]
+        onset = values[rows[rows < top]][:AT_ONSET]
         base = min(float(np.median(part)) for part in (before, onset) if len(part))
         if (peak := float(values[top])) <= base:
             return None
-        return Rise(sign * base, sign * peak, is_cut_off(sign * values, top, self.run.edge), self.unit)
+        cut = is_cut_off(sign * values, top, self.run.edge)
+        return Rise(sign * base, sign * peak, cut, self.unit, int(steps[top]))
+
+    def gone(self, level: float) -> float:
+        """How much of the rise is gone at a level: 0 at the peak, 1 at the level before; NaN without a rise.
+        It is measured by logarithms if they exist."""
+        if self.rise is None:
+            return math.nan
+        levels = np.array([self.rise.before, level, self.rise.peak])
+        before, now, peak = np.log(levels) if not self.falls and levels.min() > 0 else levels
+        return float((peak - now) / (peak - before))
+
+    @cached_property
+    def later(self) -> tuple[Steps, Floats]:
+        """The finite samples between the peak of the rise and the last step."""
+        steps, values = self.samples
+        begin = self.finding.start_step if self.rise is None else self.rise.at_step
+        rows = np.isfinite(values) & (steps > begin) & (steps <= self.last_step)
+        return steps[rows], values[rows]
+
+    def came_down(self, share: float = 0.0) -> bool:
+        """Whether more than a share of the rise was gone in the last samples after its peak."""
+        return self.rise is None or self.gone(final_level(self.later[1])) > share
 
     def lasted(self) -> str:
         """How long the finding took: ``within one logged sample``, ``after at most 700 steps``."""
@@ -325,15 +349,18 @@ class FindingView:
         self.numbers.append(Quantity("before", rise.before, f"{before}{rise.unit}"))
         return f"from {before} to {self.number_words('peak', rise.peak, lambda value: peak)}"
 
-    def risen(self, verb: str) -> tuple[str, str]:
-        """``rose from 2.22 to 4.1 at step 31 200``, and its short form."""
-        rise, at = self.rise, self.start
-        if rise is not None:
-            return f"{verb} {self.from_to(rise)} at {self.onset}", f"{rise.short} at {at}"
-        if self.is_measured("height_log"):
-            over = self.number_words("height", self.value("height_log"), percent)
-            return f"stood {over} above its course at {self.onset}", f"{over} above its course at {at}"
-        return f"{verb} at {self.onset}", f"from {at}"
+    @property
+    def climb(self) -> str:
+        """From the start to the peak: ``over steps 614 to 645``, ``at step 614``."""
+        start, peak = self.finding.start_step, self.finding.peak_step
+        top = peak if self.rise is None else self.rise.at_step
+        return f"at {self.start}" if top in (None, start) else f"over {self.run.axis.place(start, top)}"
+
+    @property
+    def at_peak(self) -> str:
+        """The step of the peak: ``at step 641``; ``there``, if it is the start."""
+        peak, start = self.finding.peak_step, self.finding.start_step
+        return "there" if peak in (None, start) else f"at {self.run.axis.place(peak)}"
 
     @property
     def last_seen(self) -> str:

@@ -18,7 +18,16 @@ from chronicle.classify.patterns import BY_ID
 from chronicle.metrics import values
 from chronicle.metrics.values import FACTOR_LOG, clipped, count, ordinal, percent, plainly, plural, times
 from chronicle.model import Finding, Floats, Quantity, Steps
-from chronicle.story.measured import BEFORE, RISES, FindingView, RunView, final_level, is_cut_off
+from chronicle.story.measured import (
+    AT_ONSET,
+    BEFORE,
+    RISES,
+    FindingView,
+    Rise,
+    RunView,
+    final_level,
+    is_cut_off,
+)
 
 _OF_VALUES = "times percent fallen share plainly stated count duration"
 _COUNTED = "value", "logged value", "spike", "attempt", "training"
@@ -39,6 +48,7 @@ _DOWNWARDS = {
     "not fall": "not rise",
     "upwards": "downwards",
     "come down": "come back",
+    "came down": "came up",
     "above": "below",
     "higher": "lower",
     "at least": "at most",
@@ -51,6 +61,7 @@ _BARE_SHORTS = RISES - {"multi-dataset-spike"} | {*_ALSO_BARE.split()}
 _NO_CHANGE_LOG = 0.005  # a smaller change would be written as 0 %
 # If a calm course ends so far, and so many noise scales, from its best level, the sentence names that level.
 _LOST_LOG, _NOISY_SCALES = math.log(1.25), 3.0
+_DIP_SHARE = 0.5  # of a rise: if more is gone before its peak, the sentence says so
 _MOST_DATASETS = 4  # data sets that a sentence names one by one
 
 
@@ -94,6 +105,36 @@ class Sentences(FindingView):
     def words(self, sentence: str, short: str, ending: str = "") -> Phrases:
         return Phrases(self.formatted(sentence), self.formatted(short), ending)
 
+    def risen(self, verb: str) -> tuple[str, str]:
+        """``rose from 2.22 to 4.1 over steps 31 200 to 31 204``, up to that of the peak; its short form."""
+        rise, at = self.rise, self.start
+        if rise is not None:
+            steps = self.samples[0]
+            climb = np.count_nonzero((steps > self.finding.start_step) & (steps <= rise.at_step))
+            where = self.climb if climb else f"at {self.onset}"
+            after = " after the restart" if climb and self.onset != at else ""
+            verb = "rose" if verb == "jumped" and climb > AT_ONSET else verb
+            return (
+                f"{verb} {self.from_to(rise)} {where}{after}{self._dip(rise)}",
+                f"{rise.short} {self.climb}",
+            )
+        if self.is_measured("height_log"):
+            over = self.number_words("height", self.value("height_log"), percent)
+            return f"stood {over} above its course at {self.onset}", f"{over} above its course at {at}"
+        return f"{verb} at {self.onset}", f"from {at}"
+
+    def _dip(self, rise: Rise) -> str:
+        """Where more than half of the rise was gone before its peak; empty if it was not."""
+        steps, values = self.samples
+        rows = np.isfinite(values) & (steps >= self.finding.start_step) & (steps <= rise.at_step)
+        gone = np.array([self.gone(value) for value in values[rows].tolist()])
+        fallen = gone - np.minimum.accumulate(gone)
+        low = int(np.argmax(fallen))
+        if fallen[low] <= _DIP_SHARE:
+            return ""
+        level = self.number_words("between", float(values[rows][low]), plainly)
+        return f", falling back to {level} at {self.run.axis.place(int(steps[rows][low]))} in between,"
+
     def spike_fast_recovery(self, *, verb: str = "jumped", back: str = "all the way back") -> Phrases:
         risen, short = self.risen(verb)
         ended, ending = self.ended(back)
@@ -103,9 +144,10 @@ class Sentences(FindingView):
 
     def spike_no_full_recovery(self) -> Phrases:
         risen, short = self.risen("jumped")
-        return Phrases(f"{self.what} {risen} and {self.stayed()}", short, "not fully recovered")
+        stayed = self.stayed(self.came_down())
+        return Phrases(f"{self.what} {risen} and {stayed}", short, "not fully recovered")
 
-    def stayed(self, partly: bool = True) -> str:
+    def stayed(self, partly: bool) -> str:
         """How a rise that is not over ended: it stayed up, or it came back in part."""
         if not partly:
             return "did not come down again"
@@ -116,8 +158,7 @@ class Sentences(FindingView):
 
     def above(self, left: float) -> str:
         """``16 % above its earlier course``; if a level is not positive, ``at 4.1``."""
-        inside = (self.samples[0] >= self.finding.start_step) & (self.samples[0] <= self.last_step)
-        level = final_level(self.samples[1][inside & np.isfinite(self.samples[1])])
+        level = final_level(self.later[1])
         if self.rise is not None and min(self.rise.before, level) <= 0:
             return f"at {self.number_words('left', level, plainly)}"
         if left > FACTOR_LOG:
@@ -127,13 +168,10 @@ class Sentences(FindingView):
 
     @property
     def came_back(self) -> bool:
-        """Whether more than half of the rise was gone again in the end."""
-        if self.rise is not None and self.is_measured(
-            "last_level"
-        ):  # of an objective, which may be below zero
-            peak = self.rise.peak
-            return 2 * abs(peak - self.value("last_level")) > abs(peak - self.rise.before)
-        return self.value("residual_log") < self.value("height_log") / 2
+        """Whether more than half of a rise was gone in the end, by the samples and by the trend."""
+        is_objective = self.is_measured("last_level")  # which has no height above a trend
+        by_trend = is_objective or self.value("residual_log") < self.value("height_log") / 2
+        return by_trend and self.came_down(0.5)
 
     def divergence_after_spike(self) -> Phrases:
         risen, short = self.risen("jumped")
@@ -144,8 +182,9 @@ class Sentences(FindingView):
         if self.rise is None:
             return Phrases(turned, f"from {self.start}")
         stayed = f" and {self.stayed(self.came_back)}" if self.finding.end_step is None else ""
-        short = f"{self.rise.short} from {self.start}"
-        return Phrases(f"{turned}, rose {self.from_to(self.rise)}{stayed}", short, "never over")
+        by = f"by {self.run.axis.place(self.rise.at_step)}"
+        rose = f"rose {self.from_to(self.rise)} {by}"
+        return Phrases(f"{turned}, {rose}{stayed}", f"{self.rise.short} {self.climb}", "never over")
 
     def level_shift(self) -> Phrases:
         if self.is_measured("epoch"):
@@ -155,8 +194,23 @@ class Sentences(FindingView):
         risen, short = self.risen("rose")
         left, end = self.value("residual_log", self.value("step_log")), self.finding.end_step
         above = self.above(left) if left > 0 else "up"
+        if low := self._low_between() if end is None and left > 0 else "":
+            stood = f"came down to {low}, and stood {above} {self.last_seen}"
+            return Phrases(f"{self.what} {risen}, {stood}", short, "stayed up")
         until = f" until {self.run.axis.place(end)}" if end not in (None, self.finding.start_step) else ""
         return Phrases(f"{self.what} {risen} and stayed {above}{until}", short, "stayed up")
+
+    def _low_between(self) -> str:
+        """The lowest level after the peak of a rise, if more than half of the rise was gone there:
+        ``0.935 near step 58 900``."""
+        levels = _levels(self.later[1])
+        if not len(levels):
+            return ""
+        low = int(levels.argmax() if self.falls else levels.argmin())
+        if self.gone(levels[low]) <= 0.5:
+            return ""
+        words = self.number_words("low", float(levels[low]), plainly)
+        return f"{words} near {self.run.axis.place(int(self.later[0][low * BEFORE]))}"
 
     def multi_dataset_spike(self) -> Phrases:
         moved = [str(name) for name in self.finding.evidence.get("data_sets", ())]
@@ -310,10 +364,25 @@ class Sentences(FindingView):
         sentence += self._turn(steps[known], values[known], better or start == end)
         if noisy:
             sentence += f", scattering by about {self._scatter(values[known])} from value to value"
-        short = f"{'≥ ' * cut}{plainly(first)} → {end}{unit}, calm"
-        return Phrases(f"{sentence}, and nothing disturbed it for long", short)
+        closing, short = self._disturbances()
+        return Phrases(f"{sentence}, and {closing}", f"{course}{unit} {short}")
 
     noisy_healthy = near_perfect
+
+    def _disturbances(self) -> tuple[str, str]:
+        """What disturbed a calm course, and the same for a card: the spikes that it came back from."""
+        spikes = [
+            f
+            for f in self.run.diagnosis.findings
+            if f.metric == self.finding.metric and f.pattern in RISES and f.end_step is not None
+            if self.run.is_live(f.attempt, f.start_step)
+        ]
+        if not spikes:
+            return "nothing disturbed it for long", "without a lasting disturbance"
+        longest = max(spikes, key=lambda f: (f.end_step or 0) - f.start_step)
+        number, which = plural(len(spikes), "spike"), "of which the longest" if len(spikes) > 1 else "which"
+        took = Sentences(self.run, longest).lasted()
+        return f"came back from {number}, {which} was over {took}", f"but for {number}"
 
     def _longest_training(self) -> tuple[str, tuple[Steps, Floats]]:
         """Of several trainings, the one that reached the last step: words for it, and its live samples."""
@@ -335,8 +404,7 @@ class Sentences(FindingView):
     def _turn(self, steps: Steps, values: Floats, better: bool) -> str:
         """The level at which a calm course turned: its best, if it did not end at it (``, with its lowest
         level, 0.0066, near step 20``), or its worst, if it ended worse than its first value."""
-        n_used = len(values) - len(values) % BEFORE
-        levels = np.median(values[:n_used].reshape(-1, BEFORE), axis=1)
+        levels = _levels(values)
         if len(levels) < 2:
             return ""
         highest, last = self.falls == better, final_level(values)
@@ -352,6 +420,12 @@ class Sentences(FindingView):
         extreme = "highest" if highest else "lowest"
         words = self.number_words(extreme, level, plainly)
         return f", with its {extreme} level, {words}, near {self.run.axis.place(int(steps[place * BEFORE]))}"
+
+
+def _levels(values: Floats) -> Floats:
+    """The medians of blocks of eight values."""
+    n_used = len(values) - len(values) % BEFORE
+    return np.asarray(np.median(values[:n_used].reshape(-1, BEFORE), axis=1))
 
 
 def listed(words: Sequence[str]) -> str:

@@ -160,8 +160,10 @@ def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> It
     checks = [  # either will do
         side(halved, fallen, "halvings", fallen >= need, fast, "halvings"),
         side("scale at the end", last, "", below_one, ("< 1", ">= 1")),
-        *noted(lowest_scale=float(2.0 ** power.min())),
+        *noted(lowest_scale=float(2.0 ** power[lowest])),
     ]
+    if (times := float(-np.minimum(np.diff(power[first - 1 : lowest + 1]), 0).sum())) > 0:
+        checks += noted(halved=times, scale_before=float(2.0 ** power[first - 1]))
     at = At(attempt, series, steps[first], steps[lowest], steps[lowest + back[0]] if len(back) else None)
     yield finding("loss-scale-collapse", at, checks, 0.9 if below_one or not len(back) else 0.5, 0.95)
 
@@ -181,7 +183,7 @@ def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) ->
     checks = [
         side("largest logit at the end", last, "logit", last > high, sizes, "last_logit"),
         Check("growth over the second half", growth, "factor", f">= {need:g}", key="growth_factor"),
-        *noted(doubling_steps=(steps[-1] - steps[start]) / halves),
+        *noted(doubling_steps=(steps[-1] - steps[start]) / halves, highest_logit=finite(series).values.max()),
     ]
     at = At(attempt, series, steps[start], steps[int(np.argmax(level))])
     severity = 0.3 + 0.2 * math.log10(last / high) + 0.1

@@ -327,7 +327,7 @@ def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
         at_most("gone after", after, "share of the log", EARLY_SHARE),
         at_least("objective below the best", short, "share of its scale", SHORT_SHARE, "missing_share"),
         below("of that closed since", closed / missing, "share", CLOSED_SHARE),
-        *noted(objective_level=way.last, best_level=best),
+        *noted(objective_level=way.last, best_level=best, gone_share=GONE_SHARE),
     ]
     stuck = ("near-perfect", "no policy could get more than that")
     yield finding(COLLAPSE, At(attempt, entropy, gone[0]), checks, 0.5, 0.75, stuck)
