@@ -110,7 +110,7 @@ def costs_of_a_rollback(config=None, **facts):
 
 def test_costs_come_from_the_logs_where_they_count():
     assert costs_of_a_rollback(world_size=36) == {
-        "Steps discarded": (199, "of 1\u202f798 trained, sum over joins"),
+        "Steps discarded": (200, "of 1\u202f800 trained, sum over joins"),
         "Hours discarded": (0.0556, "wall clock of the discarded steps"),
         "Tokens discarded": (200_000.0, "counted by the logs"),
         "GPU hours discarded": (2.0, "hours × world_size of the log"),

@@ -224,7 +224,7 @@ def test_a_rollback_comes_after_what_it_left() -> None:
     assert story.events[1].sentence.endswith(" This branch was discarded later.")
     assert story.events[1].short.endswith(" · discarded")
     assert story.events[2].sentence == (
-        "The run went back from step 399 to step 300, and 99 steps were discarded. "
+        "The run went back from step 399 to step 300, and 100 steps were discarded. "
         "The learning rate rose from 0.000323 to 0.001."
     )
 
@@ -247,7 +247,7 @@ def test_a_discarded_branch_decides_nothing() -> None:
 def test_the_restarts_of_a_headline_are_a_sentence() -> None:
     timeline = rolled_back()
     story = tell(timeline, diagnosis(finding("plateau", 500, None, name="b.csv"), joins=timeline.joins))
-    assert " The run has 2 attempts (1 rollback), and 99 steps were discarded. " in story.headline
+    assert " The run has 2 attempts (1 rollback), and 100 steps were discarded. " in story.headline
     (join,) = timeline.joins
     again = replace(join, kind=JoinKind.RELAUNCH, to_step=398, discarded_steps=1)
     story = tell(timeline, diagnosis(SPIKE, joins=(again, again)))

@@ -220,7 +220,7 @@ def test_a_log_with_other_metrics_over_part_of_the_steps_stands_beside():
         Attempt("gpu", ("gpu",), {"temperature": series("temperature", range(300), [60.0] * 300)}),
     ]
     timeline = stitch([*logs, log("train-2", range(900, 1500), seed=1)], order=["train", "gpu", "train-2"])
-    assert joins(timeline) == [("rollback", "train", "train-2", 999, 900, 99)]
+    assert joins(timeline) == [("rollback", "train", "train-2", 999, 900, 100)]
     assert timeline.series["temperature"].live.all()
 
 

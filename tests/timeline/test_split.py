@@ -47,7 +47,7 @@ def test_the_steps_that_columns_share_are_looked_at_once():
 
 def test_a_rollback_in_one_file():
     timeline = stitch(one_file(UP, range(800, 1600)))
-    assert joins(timeline) == [("rollback", "f#1", "f#2", 999, 800, 199)]
+    assert joins(timeline) == [("rollback", "f#1", "f#2", 999, 800, 200)]
     assert alive(timeline) == [("f#1", 0, 799), ("f#2", 800, 1599)]
 
 
@@ -111,7 +111,7 @@ def test_a_pause_as_long_as_that_of_a_launch_is_a_resume():
     """MLflow, Trackio: three launches write into one store; the third goes on where the second had ended."""
     timeline = stitch(timed(pauses({300: 90.0, 450: 50.0})))
     assert joins(timeline) == [
-        ("rollback", "f#1", "f#2", 299, 250, 49),
+        ("rollback", "f#1", "f#2", 299, 250, 50),
         ("resume", "f#2", "f#3", 399, 400, 0),
     ]
     assert timeline.doubts == (
@@ -225,7 +225,7 @@ def test_a_relaunch_in_one_file():
     )
     died = one_file(range(200), UP)
     died.series["loss"].values[199] = np.nan
-    assert joins(stitch(died)) == [("relaunch", "f#1", "f#2", 199, 0, 199)]
+    assert joins(stitch(died)) == [("relaunch", "f#1", "f#2", 199, 0, 200)]
 
 
 def test_episodes_that_begin_again_begin_a_training():
@@ -327,7 +327,7 @@ def test_equal_steps_are_sub_samples():
 def test_a_short_return_with_other_values_is_a_restart():
     steps = [*range(100), 98, 99, *range(100, 200)]
     timeline = stitch({"loss": (steps, course(steps))})
-    assert joins(timeline) == [("rollback", "data#1", "data#2", 99, 98, 1)]
+    assert joins(timeline) == [("rollback", "data#1", "data#2", 99, 98, 2)]
 
 
 def test_a_short_return_with_the_same_values_is_a_repetition():
@@ -382,7 +382,7 @@ def test_a_bookkeeping_value_at_step_0_is_no_start_of_a_launch_with_one_row():
         log(name, steps, start=start, hp=series("hp_metric", [0], [-1.0], start))
         for name, steps, start in (("a", [49], 0), ("b", range(49, 700, 50), HOUR))
     ]
-    assert joins(stitch(logs)) == [("relaunch", "a", "b", 49, 49, 0)]
+    assert joins(stitch(logs)) == [("relaunch", "a", "b", 49, 49, 1)]
 
 
 @st.composite
@@ -638,8 +638,8 @@ def test_a_column_with_blanks_goes_with_its_rows() -> None:
         logged[role.value] = Series(role.value, role, steps, values, np.full(len(at), np.nan), rows=at)
     timeline = stitch(Attempt("f", ("f",), logged))
     assert joins(timeline) == [
-        ("rollback", "f#1", "f#2", 680, 500, 180),
-        ("rollback", "f#2", "f#3", 2180, 1900, 280),
+        ("rollback", "f#1", "f#2", 680, 500, 200),
+        ("rollback", "f#2", "f#3", 2180, 1900, 300),
     ]
     own = [attempt.series for attempt in timeline.attempts]
     assert [sorted({*series["throughput"].values.tolist()}) for series in own] == [[1], [2, 3, 4], [5]]

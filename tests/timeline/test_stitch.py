@@ -31,12 +31,12 @@ def test_a_resume_goes_on():
 def test_an_epoch_that_an_empty_bar_told_begins_no_launch():
     a, b = (log(name, ticks, epoch=series("epoch", [ticks[0] - 1, *ticks], np.ones(len(ticks) + 1)))
             for name, ticks in (("a", range(1, 1000)), ("b", range(800, 1600))))  # fmt: skip
-    assert joins(stitch([a, b])) == [("rollback", "a", "b", 999, 800, 199)]
+    assert joins(stitch([a, b])) == [("rollback", "a", "b", 999, 800, 200)]
 
 
 def test_a_rollback_leaves_what_it_overtook_dead():
     timeline = stitch([log("a", UP, start=0), log("b", range(800, 1600), seed=1, start=HOUR)])
-    assert joins(timeline) == [("rollback", "a", "b", 999, 800, 199)]
+    assert joins(timeline) == [("rollback", "a", "b", 999, 800, 200)]
     assert alive(timeline) == [("a", 0, 799), ("b", 800, 1599)]
     assert timeline.doubts == ()
 
@@ -65,7 +65,7 @@ def test_a_second_rollback_may_go_back_beyond_the_first():
         log("c", range(600, 1300), seed=2, start=2 * HOUR),
     ]
     timeline = stitch(logs)
-    assert joins(timeline) == [("rollback", "a", "b", 999, 800, 199), ("rollback", "b", "c", 1199, 600, 599)]
+    assert joins(timeline) == [("rollback", "a", "b", 999, 800, 200), ("rollback", "b", "c", 1199, 600, 600)]
     assert alive(timeline) == [("a", 0, 599), ("c", 600, 1299)]
 
 
@@ -78,7 +78,7 @@ def test_a_branch_that_was_given_up_is_dead_and_its_trunk_lives():
     timeline = stitch(logs)
     assert joins(timeline) == [
         ("rollback", "trunk", "branch", 1000, 800, 0),
-        ("resume", "trunk", "trunk-2", 1000, 1001, 100),
+        ("resume", "trunk", "trunk-2", 1000, 1001, 101),
     ]
     assert alive(timeline) == [("trunk", 0, 1000), ("trunk-2", 1001, 1499)]
     assert timeline.doubts == (
@@ -88,7 +88,7 @@ def test_a_branch_that_was_given_up_is_dead_and_its_trunk_lives():
     )
     stitched = stitch(logs, order=["trunk", "branch", "trunk-2"])
     assert joins(stitched) == [
-        ("rollback", "trunk", "branch", 1000, 800, 200),
+        ("rollback", "trunk", "branch", 1000, 800, 201),
         ("resume", "branch", "trunk-2", 900, 1001, 0),
     ]
     assert stitched.doubts == ()
@@ -105,7 +105,7 @@ def test_a_few_lost_lines_at_the_end_of_a_killed_process_are_no_other_branch():
 
 def test_a_relaunch_throws_everything_away():
     timeline = stitch([log("a", UP, start=0), log("b", range(2000), seed=1, start=HOUR)])
-    assert joins(timeline) == [("relaunch", "a", "b", 999, 0, 999)]
+    assert joins(timeline) == [("relaunch", "a", "b", 999, 0, 1000)]
     assert alive(timeline) == [("b", 0, 1999)]
     assert timeline.doubts == (
         "The step starts again in b. That was taken for a relaunch that replaces a. "
@@ -129,7 +129,7 @@ def test_a_counter_that_begins_anew_while_the_loss_goes_on_throws_nothing_away()
 
 def test_logs_that_begin_at_a_late_step_come_from_a_checkpoint():
     timeline = stitch([log("a", range(7750, 8100), start=0), log("b", range(7750, 9000), seed=1, start=HOUR)])
-    assert joins(timeline) == [("rollback", "a", "b", 8099, 7750, 349)]
+    assert joins(timeline) == [("rollback", "a", "b", 8099, 7750, 350)]
 
 
 def test_weeks_apart_from_start_to_the_same_end_are_seeds():
@@ -141,7 +141,7 @@ def test_weeks_apart_from_start_to_the_same_end_are_seeds():
         'live. `relation = "attempts"` in run.toml makes them attempts of one training.',
     )
     joined = stitch([log("a", UP, start=0), log("b", UP, seed=1, start=weeks)], relation="attempts")
-    assert (joins(joined), alive(joined)) == ([("relaunch", "a", "b", 999, 0, 999)], [("b", 0, 999)])
+    assert (joins(joined), alive(joined)) == ([("relaunch", "a", "b", 999, 0, 1000)], [("b", 0, 999)])
     assert joined.doubts == ()
 
 
@@ -160,8 +160,8 @@ def test_seeds_keep_their_own_rollbacks():
     ]
     timeline = stitch(logs)
     assert joins(timeline) == [
-        ("rollback", "s1-a", "s1-b", 599, 400, 199),
-        ("rollback", "s2-a", "s2-b", 999, 900, 99),
+        ("rollback", "s1-a", "s1-b", 599, 400, 200),
+        ("rollback", "s2-a", "s2-b", 999, 900, 100),
     ]
     assert alive(timeline) == [("s1-a", 0, 399), ("s1-b", 400, 999), ("s2-a", 0, 899), ("s2-b", 900, 1199)]
 
@@ -192,14 +192,14 @@ def test_numbers_in_names_decide_without_wall_clock():
 def test_numbers_against_first_steps_are_doubted():
     logs = [log("run-6", range(1000, 2000)), log("run-5-blue", range(1700, 1900), seed=1)]
     timeline = stitch(logs)
-    assert joins(timeline) == [("rollback", "run-5-blue", "run-6", 1899, 1000, 899)]
+    assert joins(timeline) == [("rollback", "run-5-blue", "run-6", 1899, 1000, 900)]
     assert timeline.doubts == (
         "Logs overlap in steps and not all have wall clock times. The order of the attempts was taken from "
         "the numbers in their names, against the order of their first steps. State another with `order` in "
         "run.toml.",
     )
     assert joins(stitch(logs, order=["run-6", "run-5-blue"])) == [
-        ("rollback", "run-6", "run-5-blue", 1999, 1700, 299)
+        ("rollback", "run-6", "run-5-blue", 1999, 1700, 300)
     ]
 
 
@@ -212,7 +212,7 @@ def test_rotated_logs_are_a_chain_whatever_their_numbers():
 def test_first_steps_decide_where_names_say_nothing():
     logs = [log("red", range(300, 900), seed=1), log("blue", range(600))]
     timeline = stitch(logs)
-    assert joins(timeline) == [("rollback", "blue", "red", 599, 300, 299)]
+    assert joins(timeline) == [("rollback", "blue", "red", 599, 300, 300)]
     assert "taken from their first steps" in timeline.doubts[0]
 
 

@@ -62,12 +62,12 @@ def test_a_thin_track_has_every_so_manieth_row_of_the_frame(every: int) -> None:
 def test_discarded_counts_steps_and_wall_clock():
     timeline = stitch([log("a", UP, start=0), log("b", range(800, 1600), seed=1, start=HOUR)])
     assert discarded(timeline) == {
-        "discarded_steps": 199,
+        "discarded_steps": 200,
         "discarded_s": 200.0,
         "discarded_tokens": None,
         "discarded_samples": None,
-        "live_steps": 1599,
-        "total_steps": 1798,
+        "live_steps": 1600,
+        "total_steps": 1800,
     }
     assert discarded(stitch([log("a", UP), log("b", range(800, 1600), seed=1)]))["discarded_s"] is None
 
@@ -108,8 +108,8 @@ def test_discarded_of_separate_trainings_is_summed():
         "discarded_s": None,
         "discarded_tokens": None,
         "discarded_samples": None,
-        "live_steps": 2 * 999,
-        "total_steps": 2 * 999,
+        "live_steps": 2 * 1000,
+        "total_steps": 2 * 1000,
     }
 
 

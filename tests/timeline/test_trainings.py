@@ -114,7 +114,7 @@ WAYS = {
 def test_restarts_of_two_seeds_that_interleave_go_each_to_their_own(way):
     timeline = stitch(seeds(WAYS[way]))
     pairs = [(b[-2:], a[-2:], lost) for _, b, a, _, _, lost in joins(timeline)]
-    assert pairs == [("a1", "a2", 399), ("b1", "b2", 399)]
+    assert pairs == [("a1", "a2", 400), ("b1", "b2", 400)]
     assert [(n[-2:], a, b) for n, a, b in alive(timeline)] == [
         ("a1", 0, 599),
         ("b1", 0, 499),
@@ -139,8 +139,8 @@ def test_seeds_by_word_of_run_toml_keep_their_rollbacks():
             log("b2", range(500, 1500), 3, 3 * HOUR)]  # fmt: skip
     timeline = stitch(logs, relation="seeds")
     assert joins(timeline) == [
-        ("rollback", "a1", "a2", 999, 600, 399),
-        ("rollback", "b1", "b2", 899, 500, 399),
+        ("rollback", "a1", "a2", 999, 600, 400),
+        ("rollback", "b1", "b2", 899, 500, 400),
     ]
     assert [back.attempts for back in timeline.step_backs] == [("a2", "b1")]
 
@@ -148,4 +148,4 @@ def test_seeds_by_word_of_run_toml_keep_their_rollbacks():
 def test_a_process_cannot_go_on_from_one_that_still_runs():
     """Seed b runs through; a dies and resumes meanwhile."""
     logs = [log("a1", range(500), 0, 0), log("b1", range(3000), 1, 10), log("a2", range(400, 1400), 2, 600)]
-    assert joins(stitch(logs)) == [("rollback", "a1", "a2", 499, 400, 99)]
+    assert joins(stitch(logs)) == [("rollback", "a1", "a2", 499, 400, 100)]

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chronicle.metrics.aliases import step_gap
 from chronicle.model import Attempt, Floats, Join, JoinKind, Series, StepBack, Steps, Timeline, Track
 from chronicle.timeline import joins
 from chronicle.timeline.courses import PART, Course, Index, Mask, clock, process
@@ -265,7 +266,9 @@ class Training:
             pieces.append(piece._replace(first=max(begin, piece.first)))
             if piece.first <= begin and not relaunched:  # earlier pieces stay live
                 break
-        self.joins[after.index] = joins.join_of(pair, lost + max(0, before.last - begin), joins.costs(pieces))
+        if pair.course is not Relation.CONTINUES:
+            lost += _trained_steps(begin, before.last, (self.root if relaunched else after).gap)
+        self.joins[after.index] = joins.join_of(pair, lost, joins.costs(pieces))
         self.roots[after.index] = after if relaunched else self.root
         self.path.append(after)
 
@@ -281,7 +284,13 @@ class Training:
         join = self.joins[first.index]
         kept = {name: value for name, value in join.evidence.items() if name not in COSTS}
         self.joins[first.index] = replace(join, discarded_steps=0, evidence=kept)
-        return last.last - first.first, pieces
+        return _trained_steps(first.first, last.last, first.gap), pieces
+
+
+def _trained_steps(first: int, last: int, gap: float) -> int:
+    """How many steps were trained from the logged step ``first`` to ``last``; the first one is the end of an
+    interval of ``gap`` steps, which begins at step 0 or later."""
+    return max(0, last - first + round(min(gap, first + 1)))
 
 
 _Attempts = NDArray[np.int32]  # for each point the index of the attempt that logged it
@@ -379,7 +388,7 @@ def numbers_of(timeline: Timeline) -> list[int]:
 def discarded(timeline: Timeline) -> dict[str, Any]:
     """What was trained and discarded: ``discarded_steps`` and what they cost, summed over the joins (the keys
     are those of `chronicle.timeline.joins.COSTS`; None where the cost of a join is not known);
-    ``live_steps``, the span of the live course summed over separate trainings; and ``total_steps``."""
+    ``live_steps``, those of the live course summed over separate trainings; and ``total_steps``."""
     lost = [join for join in timeline.joins if join.discarded_steps]
     steps = sum(join.discarded_steps for join in lost)
     totals: dict[str, Any] = {}
@@ -387,12 +396,14 @@ def discarded(timeline: Timeline) -> dict[str, Any]:
         costs_of_joins = [join.evidence.get(name) for join in lost]
         totals[name] = sum(costs_of_joins) if lost and None not in costs_of_joins else None
     training = numbers_of(timeline)
-    ends: dict[int, list[int]] = {}
+    ends: dict[int, list[tuple[int, int, float]]] = {}
     for k, attempt in enumerate(timeline.attempts):
         if (ticks := clock(attempt)) is not None:
             track = timeline.series[ticks.metric]
             rows = track.rows_of(k)
             if len(on_course := track.steps[rows][track.live[rows]]):
-                ends.setdefault(training[k], []).extend((int(on_course.min()), int(on_course.max())))
-    live_steps = sum(max(span) - min(span) for span in ends.values())
+                span = int(on_course.min()), int(on_course.max()), step_gap(ticks)
+                ends.setdefault(training[k], []).append(span)
+    spans = ((min(parts), max(last for _, last, _ in parts)) for parts in ends.values())
+    live_steps = sum(_trained_steps(first, last, gap) for (first, _, gap), last in spans)
     return {"discarded_steps": steps, **totals, "live_steps": live_steps, "total_steps": live_steps + steps}
