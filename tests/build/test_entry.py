@@ -42,7 +42,7 @@ def test_headline_of_a_rollback():
     timeline.series["loss"].values[timeline.series["loss"].steps >= 800] = 3.0
     assert headline(timeline, diagnosis(timeline, spike)) == (
         "The loss jumped from 1.90 to 3.00 nats/token at step 800 and did not come down again. "
-        "The run has 2 attempts (1 rollback), and 500 steps were discarded. The log ends at step 2\u202f000."
+        "The run has 2 attempts (1 rollback), and 510 steps were discarded. The log ends at step 2\u202f000."
     )
 
 
@@ -146,8 +146,8 @@ def test_what_logs_state_is_readable_and_said_once():
 def test_costs_in_full():
     config = RunConfig(gpus=8, tokens_per_step=1000.0)
     cost = {fact.quantity: (fact.value, fact.unit) for fact in costs(rolled_back(), config)}
-    assert cost["Steps discarded"] == (500, "steps")
-    assert cost["Tokens discarded"] == (500_000.0, "tokens")
+    assert cost["Steps discarded"] == (510, "steps")
+    assert cost["Tokens discarded"] == (510_000.0, "tokens")
     assert cost["GPU hours discarded"] == (1.13, "GPU h")
 
 

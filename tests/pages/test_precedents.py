@@ -43,6 +43,19 @@ def test_those_that_somebody_spoke_of_first_then_the_newest() -> None:
     assert precedents(small(*runs), "nan-inf") == []
 
 
+def test_an_event_is_listed_for_each_pattern_that_it_shows() -> None:
+    """A loss scale that collapsed within a divergence was on no list, while its page counted the run."""
+    both = "loss-scale-collapse", PATTERN
+    alone, merged = run(1, steps=3), run(2, steps=3, day=2)
+    diagnosis = replace(merged.diagnosis, patterns=both)
+    merged = replace(
+        merged, diagnosis=diagnosis, events=(replace(LEFT, patterns=both, time="2026-11-02"), EVENTS[-1])
+    )
+    data = small(alone, merged)
+    assert [row.entry.run_id for row in precedents(data, both[0])] == ["run-2"]
+    assert [row.entry.run_id for row in precedents(data, PATTERN)] == ["run-1", "run-2"]
+
+
 def test_runs_that_were_chosen_by_hand_have_no_interval() -> None:
     runs = [run(k, steps=k * 10) for k in range(1, 8)] + [run(8, steps=None), healthy(), healthy("b")]
     page = replace(LOST, specimens=("run-1",))

@@ -366,3 +366,24 @@ def test_the_verdict_of_a_page_is_the_entrys() -> None:
     for verdict in Verdict:
         page = page_of(healthy(verdict=verdict, badge=verdict.value))
         assert f'<span class="ch-verdict big" data-v="{verdict}">' in page
+
+
+def test_an_event_of_several_patterns_is_named_and_advised_by_the_one_that_says_most() -> None:
+    """Three labels contradicted each other, and the advice was that of the rise, not of its cause."""
+    both = "spike-no-full-recovery", "loss-scale-collapse", "divergence-no-spike"
+    event = replace(EVENTS[2], patterns=both)
+    entry = replace(rollback(), events=(event,))
+    entry = replace(entry, diagnosis=replace(entry.diagnosis, patterns=tuple(sorted(both))))
+    scale = replace(LOST, id="loss-scale-collapse", title="Loss-scale collapse", now=("Use bf16.",))
+    (text,) = (
+        page.text
+        for page in pages(replace(small(entry), patterns=(LOST, scale)))
+        if page.path == "runs/demo-rollback/index.md"
+    )
+    tags = text[text.index('<div class="ch-tags">') : text.index('<p class="ch-lead')]
+    assert re.findall(r"(?<=>)[A-Z][^<]+(?=</(?:a|span)>)", tags) == [
+        "Loss-scale collapse",
+        "Spike, not fully recovered",
+    ]
+    assert "<li>Use bf16.</li>" in section(text, "What happened")
+    assert "Roll back to before it." not in section(text, "What happened")

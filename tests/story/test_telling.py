@@ -48,6 +48,16 @@ def groups(*findings: object) -> list[list[tuple[str, int]]]:
     ]
 
 
+def test_the_title_of_an_event_names_what_is_no_rise_of_the_loss() -> None:
+    found = (
+        finding("divergence-after-spike", 300, None),
+        finding("divergence-no-spike", 301, None, severity=0.4),
+        finding("loss-scale-collapse", 300, None, "loss_scale", severity=0.3),
+    )
+    titles = [event.title for event in tell(LONG, diagnosis(*found)).events if event.mark]
+    assert titles == ["Divergence after a spike, with loss-scale collapse"]
+
+
 def test_what_several_rules_saw_of_one_rise_is_one_happening() -> None:
     assert groups(
         finding("spike-fast-recovery", 100, 130, "loss/pmd"),

@@ -21,7 +21,7 @@ from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, advic
 from chronicle.pages.words import Html, Render, as_json, place, plain, slug
 from chronicle.story import CANNOT_TELL, JOINS, deciding, gravest
 from chronicle.story import card as card_words
-from chronicle.story.measured import CALM, OVERALL, axis_named
+from chronicle.story.measured import CALM, OVERALL, RISES, axis_named, named_patterns
 from chronicle.story.restarts import lettered, restart
 from chronicle.story.sentences import listed as enumerated
 from chronicle.workspace.folders import shipped_file
@@ -261,19 +261,21 @@ def _caption(text: str) -> str:
 
 
 def precedents(site: SiteData, pattern: str) -> list[RunEvent]:
-    """The events that a pattern names: those with notes first, then the newest."""
+    """The events that show a pattern: those with notes first, then those that it names, then the newest."""
     happened = [
         RunEvent(entry, event)
         for entry in site.showing.get(pattern, ())
         for event in entry.events
-        if event.kind is EventKind.FINDING and event.patterns[:1] == (pattern,)
+        if event.kind is EventKind.FINDING and pattern in event.patterns
     ]
-    return sorted(happened, key=lambda row: (not row.notes, -moment(row.time)))
+    return sorted(happened, key=lambda r: (not r.notes, r.event.patterns[0] != pattern, -moment(r.time)))
 
 
 def statistics(site: SiteData, pattern: str, happened: Sequence[RunEvent]) -> Iterator[str]:
-    """Sentences about a pattern in this archive, each with its number of cases and an interval of 95 %."""
+    """Sentences about a pattern in this archive, each with its number of cases and an interval of 95 %.
+    When an event ends, its first pattern does; the others are parts of it."""
     runs, shown = len(site.entries), len(site.showing.get(pattern, ()))
+    happened = [row for row in happened if row.event.patterns[0] == pattern]
     share = partial(_share, is_sample=not site.teaches)
     if shown and runs >= FEWEST:
         yield share(shown, runs, f"runs here {'shows' if shown == 1 else 'show'} it")
@@ -433,6 +435,8 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
     marked = [event for event in entry.events if event.mark]
     events = [event for event in entry.events if not event.of]  # without notes on an event
     kept = _weightiest(entry, events, EVENTS)
+    merged = {pattern for event in marked for pattern in event.patterns}
+    told = {pattern for event in marked for pattern in named_patterns(event.patterns)}
     values = {
         "base": "../../",
         "site": site,
@@ -454,6 +458,7 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         "unlisted": [event for event in events if event not in kept],
         "restarts": [(letter, join, restart(join, axis, *stated)) for letter, join in joins[:KEY]],
         "unlisted_joins": len(joins[KEY:]),
+        "pills": [p for p in entry.diagnosis.patterns if p in told or p not in merged],
         "costs": [fact for fact in entry.costs if fact.value != 0],
         "description": clipped(plain(entry.headline), DESCRIPTION_CHARACTERS),
         "preview": preview.files["any"][0] if (preview := figure(entry, "share")) else "",
@@ -481,8 +486,10 @@ def _evidence(site: SiteData, entry: Entry) -> dict[str, object]:
     reasons = ((event, [findings[part] for part in event.parts if part in findings]) for event in grave)
     away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
     absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
-    by_pattern = gathered((pattern, event) for event in grave for pattern in event.patterns)
-    pages = ((same[0], site.page_of[p]) for p, same in by_pattern.items() if p in site.page_of)
+    by_pattern = gathered((p, event) for event in grave for p in named_patterns(event.patterns))
+    pages = [(same[0], site.page_of[p]) for p, same in by_pattern.items() if p in site.page_of]
+    # A pattern that is as grave as the rise of the loss in its event says more about the cause.
+    pages.sort(key=lambda row: (grave.index(row[0]), -row[1].verdict.rank, row[1].id in RISES))
     bad = [(event, page) for event, page in pages if page.verdict is not Verdict.GOOD and page.causes]
     return {
         "reasons": [reason for reason in reasons if reason[1]][:TABLES],

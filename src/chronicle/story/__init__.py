@@ -14,6 +14,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
+from chronicle.classify.patterns import BY_ID
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.values import clipped, count, grouped, moment, ordinal, plainly, plural
 from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
@@ -310,7 +311,8 @@ def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence
         return "" if any(e.shows(CALM) for e in in_headline) else diagnosis.because
     whose = "The verdict" if stands else "The classifier's verdict"
     begin = f"{whose} is {diagnosis.verdict}"
-    if not any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide):
+    named = (BY_ID[event.patterns[0]].title in diagnosis.because for event in decide)
+    if not any(named) and all(event.verdict is not diagnosis.verdict for event in decide):
         return f"{begin}:{diagnosis.because.partition(':')[2].rstrip('.')}."
     if all(event in in_headline for event in decide):
         return ""

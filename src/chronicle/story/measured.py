@@ -60,6 +60,12 @@ _NEVER_GROUPED = OVERALL | {"failed-run", "rising-spike-rate", "plateau", "overf
 _ONSETS_APART_SAMPLES = 2  # the onsets of two findings of one event are at most so many samples apart
 
 
+def named_patterns(patterns: Sequence[str]) -> list[str]:
+    """Of the patterns of an event those by which it is named: the first one, and others that are no rise of
+    the loss if that is one."""
+    return [p for p in patterns if p == patterns[0] or not {p, patterns[0]} <= RISES]
+
+
 class Axis(NamedTuple):
     """What the steps of a log count: ``step``, ``epoch``, or in the plural ``million tokens``."""
 

@@ -22,9 +22,18 @@ from chronicle.classify.report import numbered
 from chronicle.metrics.values import clipped, count, fault_words, grouped, instant, plural, stated, times_over
 from chronicle.model import Event, EventKind, Fault, Floats, JoinKind, Note, Quantity, Role, Steps, Track
 from chronicle.story import measured
-from chronicle.story.measured import DIVERGES, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
+from chronicle.story.measured import (
+    DIVERGES,
+    OVERALL,
+    RISES,
+    FindingGroup,
+    RunView,
+    finding_groups,
+    named_patterns,
+    owners,
+)
 from chronicle.story.restarts import join_event, lettered
-from chronicle.story.sentences import finding_words, listed
+from chronicle.story.sentences import finding_words, listed, noun
 from chronicle.story.signs import around
 from chronicle.timeline.courses import distinct_in, wall_clock
 from chronicle.timeline.joins import last_ending
@@ -171,12 +180,14 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
     if not is_live:
         sentences.append("This branch was discarded later.")
         short += " · discarded"
+    patterns = tuple(dict.fromkeys([lead.pattern, *(part.pattern for part in group.parts)]))
+    beside = listed([noun(pattern) for pattern in named_patterns(patterns)[1:]])
     attempt = run.index(lead.attempt)
     of_attempt = "" if attempt is None else f"-a{attempt + 1}"
     return Event(
         f"{family}{of_attempt}-{coarse(lead.start_step)}",
         EventKind.FINDING,
-        BY_ID[lead.pattern].title,
+        BY_ID[lead.pattern].title + (f", with {beside}" if beside else ""),
         " ".join(sentences),
         short,
         mark=str(group.number),
@@ -188,7 +199,7 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
         severity=lead.severity,
         numbers=numbers,
         ending=words.ending,
-        patterns=tuple(dict.fromkeys([lead.pattern, *(part.pattern for part in group.parts)])),
+        patterns=patterns,
         parts=tuple(part.id for part in group.parts),
     )
 
