@@ -150,12 +150,13 @@ def test_the_picture_for_other_sites_shows_the_same_as_pixels(rollback):
 def test_words_say_what_the_picture_says(rollback):
     whole, zoom, *_ = rollback[0]
     assert whole.alt == (
-        "A run: loss over steps 0 to 599. 1 Fast-recovering spike: 2.86 → 2.88 nats/token at step 100; "
-        "2 Divergence after a spike: 2.11 → 2.13 nats/token at step 350 · discarded. 1 restart."
+        "A run: loss over steps 0 to 599. 1 Fast-recovering spike: 2.86 → 2.88 nats/token over steps "
+        "100 to 101; 2 Divergence after a spike: 2.11 → 2.13 nats/token over steps 350 to 370 · discarded. "
+        "1 restart."
     )
     assert whole.caption == ("loss over the whole run. Grey dashed lines were discarded at a restart.")
     assert zoom.alt == (
-        "Finding 2, Divergence after a spike: 2.11 → 2.13 nats/token at step 350 · discarded. "
+        "Finding 2, Divergence after a spike: 2.11 → 2.13 nats/token over steps 350 to 370 · discarded. "
         "loss, grad_norm, lr over steps 294 to 411."
     )
     assert zoom.caption.startswith(

@@ -129,6 +129,31 @@ def test_a_learning_rate_begins_at_zero_and_a_loss_where_its_curve_is(whole):
     assert 0 < y_scale(segments, Role.LOSS, all_values=whole).low <= 1e-4
 
 
+@pytest.mark.parametrize(
+    ("values", "log"),
+    [
+        (np.r_[np.full(600, 1.8), np.geomspace(2, 480, 100)], True),  # it diverged at the end
+        (np.r_[np.geomspace(0.37, 0.03, 20), np.full(700, 0.02)], True),  # nearly all was learned at once
+        (np.r_[np.geomspace(5.6, 1.6, 20), np.full(700, 1.4)], False),
+        (np.r_[np.full(600, 1.4), 15.0, np.full(600, 1.4)], False),  # a lone spike flattens nothing
+    ],
+)
+def test_a_start_or_an_end_that_would_flatten_the_rest_makes_an_axis_logarithmic(values, log):
+    """The onset of a divergence from 1.8 to 480 lay on the axis, a fall to a twentieth above the frame."""
+    scale = y_scale([Segment(np.arange(len(values), dtype=float), values, True)], Role.LOSS)
+    assert scale.log is log
+    if log:
+        assert scale.low < values.min() and scale.high > values.max()
+
+
+def test_the_peak_of_a_finding_far_above_the_body_makes_an_axis_logarithmic():
+    values = np.r_[np.full(400, 0.15), 20.0, 4.5e6]
+    part = [Segment(np.arange(402.0), values, True)]
+    assert not y_scale(part, Role.LOSS).log
+    scale = y_scale(part, Role.LOSS, peaks=[4.5e6])
+    assert scale.log
+
+
 def test_zeros_lie_on_an_axis_of_ordinary_numbers():
     """A loss that was logged as 0 throughout had ticks of 1e-13."""
     segments = [Segment(np.arange(20.0), np.zeros(20), True)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.figures.runs import attempt, diagnosis, falling, finding, rolled_back, run, series
@@ -127,3 +129,34 @@ def test_a_metric_of_one_value_has_no_panel_in_the_interactive_view():
     )
     timeline = stitch([attempt("a.csv", series("loss", steps, falling(100)), once, twice)])
     assert [panel.name for panel in all_panels(timeline, diagnosis())] == ["loss", "eval"]
+
+
+def test_a_zoom_covers_all_that_its_sentences_tell_of_and_shows_each_series():
+    """It ended before the peak of the loss, and had no panel for the loss scale that collapsed."""
+    steps = np.arange(900)
+    logged = [series("loss", steps, falling(900))]
+    roles = (Role.GRAD_NORM, Role.LEARNING_RATE, Role.RATIO, Role.THROUGHPUT, Role.LOSS_SCALE)
+    logged += [series(role.value, steps, 1 + 0.5 * (steps % 2), role) for role in roles]
+    early = replace(finding("grad-norm-precursor", 606, 614, "grad-norm"), severity=0.8)
+    spike = replace(finding("spike-fast-recovery", 610, 753), peak_step=645)
+    scale = finding("loss-scale-collapse", 607, 700, "loss-scale")
+    drawn = Scene(stitch([attempt("a.csv", *logged)]), diagnosis(early, spike, scale))
+    (item,) = drawn.findings
+    first, last = drawn.window(item)
+    assert first < 606 and last > 753
+    assert (item.finding.start_step, item.end) == (607, 753)  # the gravest names the band
+    shown = [panel.name for panel in drawn.zoom_panels(item)]
+    assert shown[:3] == ["loss", "loss-scale", "grad-norm"]
+
+
+def test_a_hang_without_logged_times_of_steps_is_drawn_over_the_clock():
+    """The figures of a loader that stalled for 40 minutes showed 25 ordinary steps."""
+    times = 1.7e9 + 2.0 * np.arange(400) + 2_400.0 * (np.arange(400) >= 200)
+    loss = replace(series("loss", np.arange(400), falling(400)), times=times)
+    drawn = Scene(stitch([attempt("a.csv", loss)]), diagnosis(finding("hang", 199, 200)))
+    pace = drawn.zoom_panels(drawn.findings[0])[1]
+    assert (pace.name, pace.unit, pace.role) == ("time of a step", "s", Role.STEP_TIME)
+    (segment,) = pace.segments()
+    assert segment.values[[0, 198, 199, 200]].tolist() == [2.0, 2.0, 2402.0, 2.0]
+    assert segment.steps[199] == 200
+    assert [panel.name for panel in drawn.panels] == ["loss", "time of a step"]

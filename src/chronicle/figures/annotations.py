@@ -35,13 +35,15 @@ _NARROWEST_BAR_PX = 2
 
 
 class Occurrence(NamedTuple):
-    """A finding, the step where it (else its attempt) ends, its rank (0 is the gravest) and its verdict."""
+    """The gravest finding of a group up to the end of the group, the step where that (else its attempt) ends,
+    its rank (0 is the gravest) and its verdict, and all findings of which its sentences tell."""
 
     number: int
     finding: Finding
     end: float
     rank: int
     verdict: Verdict
+    parts: tuple[Finding, ...] = ()
 
     @property
     def badge(self) -> bool:

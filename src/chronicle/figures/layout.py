@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 
+from chronicle.classify.patterns import BY_ID
 from chronicle.classify.report import drawn
 from chronicle.figures import scales
 from chronicle.figures.annotations import AttemptStrip, FaultLane, FindingMarks, JoinMarks, Occurrence, bars
@@ -16,12 +17,13 @@ from chronicle.figures.scales import Pair, Pane, Panel, Scale, Segment, Window, 
 from chronicle.figures.sheet import WIDE, Sheet, one_line
 from chronicle.figures.strokes import Curves, missing, strokes
 from chronicle.metrics.aliases import median_gap
-from chronicle.model import Diagnosis, Timeline, Verdict
+from chronicle.model import Diagnosis, Finding, Role, Timeline, Verdict
 from chronicle.story.measured import FindingGroup, attempt_places, axis_of, finding_groups
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis
 
 MOST_ZOOMS = 6
+_MOST_NEEDED = 7  # panels of a zoom beside the first one, however many series its findings have
 PAD_SHARE = 0.006  # of the run, left and right of it
 # The context of a finding in a zoom, in widths of the finding: before it, after it, before one not over.
 _BEFORE, _AFTER, _BEFORE_OPEN = 1.1, 0.9, 0.8
@@ -64,7 +66,7 @@ class Scene:
             float(known.max())
             for item in self.findings
             for line in panel.lines
-            if item.finding.metric in (None, line.metric)
+            if any(part.metric in (None, line.metric) or _is_needed(part, panel) for part in item.parts)
             for segment in line.segments
             if segment.meets(item.finding.start_step, item.end)
             if len(known := segment.inside(item.finding.start_step, item.end).finite())
@@ -83,8 +85,8 @@ class Scene:
         return shown[:MOST_ZOOMS]
 
     def window(self, item: Occurrence) -> tuple[float, float]:
-        """The ends of a zoom: the finding with its context, and the rollback to which it led."""
-        finding, start, end = item.finding, float(item.finding.start_step), item.end
+        """The ends of a zoom: the findings with their context, and the rollback to which they led."""
+        finding, start, end = item.finding, float(min(part.start_step for part in item.parts)), item.end
         span, length = end - start, self.last - self.first
         longest = max(self.panels[0].segments(), key=lambda s: len(s.steps))
         least = min(_LEAST_RUN_SHARE * length, 3 * span)
@@ -103,12 +105,19 @@ class Scene:
         return (first, last) if last > first else self.ends
 
     def zoom_panels(self, item: Occurrence) -> Sequence[Panel]:
-        """The first panel, and the others that have at least two values in the window."""
-        first, *others = scales.finding_panels(self.timeline, self.panels[0], item.finding)
-        window = self.window(item)
-        parts = ((panel, (s.inside(*window) for s in panel.segments())) for panel in others)
-        seen = (panel for panel, inside in parts if sum(len(s.finite()) for s in inside) >= 2)
-        return [first, *seen][: scales.MOST_PANELS]
+        """The first panel, then those of its findings and of their context with two values in the window."""
+        first, window = self.panels[0], self.window(item)
+
+        def seen(panel: Panel) -> bool:
+            return sum(len(s.inside(*window).finite()) for s in panel.segments()) >= 2
+
+        needed, context = scales.finding_panels(self.timeline, first, item.parts)
+        shown = [first, *islice(filter(seen, needed), _MOST_NEEDED)]
+        return [*shown, *filter(seen, context)][: max(scales.MOST_PANELS, len(shown))]
+
+
+def _is_needed(finding: Finding, panel: Panel) -> bool:
+    return panel.role is not Role.LOSS and panel.role in BY_ID[finding.pattern].needs
 
 
 def _are_alike(every: Iterable[Sequence[Segment]]) -> bool:
@@ -122,14 +131,17 @@ def _occurrences(
 ) -> list[Occurrence]:
     place_of, occurrences = attempt_places(timeline), []
     for rank, group in enumerate(gravest):
-        finding = drawn(group.lead) if x is None else x.finding(drawn(group.lead))
+        lead, *parts = (f if x is None else x.finding(f) for f in map(drawn, group.told))
+        known = (step for part in parts for step in (part.peak_step, part.end_step) if step is not None)
+        finding = lead if lead.end_step is None else replace(lead, end_step=max([lead.end_step, *known]))
         end: float | None = finding.end_step
         if end is None:
             at = place_of.get(finding.attempt or "")
             tracks = [t for t in timeline.series.values() if finding.metric in (None, t.metric)]
             kept = (t.steps[t.live if at is None else t.attempt == at] for t in tracks)
             end = max((steps.max(initial=finding.start_step) for steps in kept), default=last)
-        occurrences.append(Occurrence(group.number, finding, float(end), rank, group.verdict))
+        fields = group.number, finding, float(end), rank, group.verdict, (finding, *parts)
+        occurrences.append(Occurrence(*fields))
     return sorted(occurrences)
 
 

@@ -1,12 +1,14 @@
 """The panels of a figure (the judged loss, and the metrics of the findings), their y ranges, ticks and panes.
 
-A range shows most of the curve, without its first steps and without a single point at 1e30.
+A range shows most of the curve, without its first steps and without a single point at 1e30. It is logarithmic
+where a linear one would show only the start of the curve or the peak of a finding.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -125,11 +127,14 @@ def _longest_first(tracks: dict[str, Track]) -> list[Track]:
     return sorted((t for t in tracks.values() if t.role not in _COUNTERS), key=lambda t: -len(t))
 
 
-def finding_panels(timeline: Timeline, first: Panel, finding: Finding) -> list[Panel]:
-    """The first panel, then the metrics that the finding names or needs, then its context."""
+def finding_panels(
+    timeline: Timeline, first: Panel, findings: Sequence[Finding]
+) -> tuple[list[Panel], list[Panel]]:
+    """The panels beside the first one: the metrics that findings name or need, and their context."""
     tracks = _drawable(timeline)
     context = [track for role in _CONTEXT for track in _of_role(tracks, role)[:1]]
-    return [first, *_others([*_named_or_needed(finding, tracks), *context], [first])]
+    needed = [*_others([t for f in findings for t in _named_or_needed(f, tracks)], [first])]
+    return needed, [*_others(context, [first, *needed])]
 
 
 def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Track]:
@@ -152,8 +157,20 @@ def _fit_on_one_axis(*losses: Track) -> bool:
 
 def _named_or_needed(finding: Finding, tracks: dict[str, Track]) -> list[Track]:
     named = [tracks[finding.metric]] if finding.metric in tracks else []
-    needs = (role for role in BY_ID[finding.pattern].needs if role is not Role.LOSS)
-    return named + [track for role in needs for track in _of_role(tracks, role)[:1]]
+    pattern = BY_ID[finding.pattern]
+    needs = (role for role in pattern.needs if role is not Role.LOSS)
+    needed = [track for role in needs for track in _of_role(tracks, role)[:1]]
+    by_clock = not needed and pattern.instead == "times"
+    return [*named, *(map(_pace, named) if by_clock else needed)]
+
+
+@cached_by_object
+def _pace(track: Track) -> Track:
+    """The time from each point of a track to the next one of its attempt, for each of the steps between."""
+    steps, seconds = np.diff(track.steps), np.diff(track.times)
+    rows = np.flatnonzero((np.diff(track.attempt) == 0) & (steps > 0) & (seconds >= 0))
+    pace = replace(track.pick(rows + 1), metric="time of a step", role=Role.STEP_TIME, unit="s", dataset="")
+    return replace(pace, values=seconds[rows] / steps[rows])
 
 
 def _of_role(tracks: dict[str, Track], role: Role) -> list[Track]:
@@ -193,10 +210,11 @@ def _names(tracks: Sequence[Track]) -> list[str]:
 SECONDS = "second"  # the name of an axis of wall clock, see chronicle.timeline.axes
 RIGHT_PX = 22  # margin at the right of a pane
 _TICK_PX, _PAD_PX = 4, 5
+_FIRST_SAMPLES = 2  # whose median is the start of a curve
 _START_SHARE = 0.04  # of the samples of an attempt, left out of its body because a loss begins high
 _WITH_START = (Role.OBJECTIVE, Role.POLICY_ENTROPY, Role.EXPERT_LOAD)  # their beginning is of interest
 _REACH_SPANS = 0.5  # everything is shown if nothing is further from the body, in spans of the body
-_PEAK_SPANS = 1.6  # the peak of a finding is shown if it is no further above the body
+_PEAK_SPANS, _PEAK_SPANS_LOG = 1.6, 3.0  # the peak of a finding is shown if it is no further above the body
 # From this ratio of the largest to the smallest value on, an axis is logarithmic. It is never logarithmic for
 # rewards and scores, because on a linear axis one sees that they end near 0.
 _LOG_FROM_RATIO = {
@@ -205,6 +223,8 @@ _LOG_FROM_RATIO = {
     **dict.fromkeys((Role.OBJECTIVE, *SCORES), math.inf),
 }
 _LOG_FROM_RATIO_ELSE = 1e3
+# The same for the start of a curve, or the upper end of its body, over the middle of its body.
+_LOG_FROM_MIDDLE = 10.0
 _MOST_SAMPLED = 100_000  # values for a quantile; more do not move it by a pixel
 _TICK_STEPS = (1, 2, 2.5, 5, 10)  # the distance between ticks is one of these times a power of ten
 _LONGEST_TICK = 7  # characters that fit left of a panel
@@ -260,8 +280,9 @@ class Scale(NamedTuple):
 def y_scale(
     parts: Sequence[Segment], role: Role, peaks: Sequence[float] = (), all_values: bool = False
 ) -> Scale:
-    """The range of a panel of the whole run: its body, and the peaks of findings that are near enough. With
-    ``all_values``, as in a zoom, every value counts. The axis of a learning rate starts at 0."""
+    """The range of a panel of the whole run: its body, its start if that is far above, and the peaks of
+    findings that are near enough. With ``all_values``, as in a zoom, every value counts. The axis of a
+    learning rate starts at 0."""
     known = finite_values(segment.values for segment in parts)
     if not len(known):
         return Scale(0, 1)
@@ -269,18 +290,23 @@ def y_scale(
     if role is Role.LEARNING_RATE and lowest >= 0:
         return _widened(0, highest * 1.12)
     low, high = lowest, highest
+    ratio, middle = _LOG_FROM_RATIO.get(role, _LOG_FROM_RATIO_ELSE), float(np.median(known))
+    far = _LOG_FROM_MIDDLE * middle if middle > 0 and ratio < math.inf else math.inf
     if not all_values and role not in _WITH_START:
         later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in parts)
         body = finite_values(values[:: 1 + len(values) // _MOST_SAMPLED] for values in later)
         low, high = map(float, np.quantile(body if len(body) else known, (0.002, 0.985)))
-    is_wide = low > 1e-290 and high / low > _LOG_FROM_RATIO.get(role, _LOG_FROM_RATIO_ELSE)
+        start = max(float(np.median(first)) for s in parts if len(first := s.finite()[:_FIRST_SAMPLES]))
+        high = max(high, start) if start > far else high
+    is_wide = low > 1e-290 and (high > far or max([high, *peaks]) / low > ratio)
     if log := is_wide and lowest > 0:
         low, high, lowest, highest = (math.log10(value) for value in (low, high, lowest, highest))
         peaks = [math.log10(p) for p in peaks if p > 0]
     span = _span(low, high)
     top, bottom = highest + 0.1 * span, lowest - 0.1 * span
     if highest > high + _REACH_SPANS * span:
-        near = [p + 0.08 * span for p in peaks if p < high + _PEAK_SPANS * span]
+        reach = _PEAK_SPANS_LOG if log else _PEAK_SPANS
+        near = [p + 0.08 * span for p in peaks if p < high + reach * span]
         top = min(top, max([high + 0.18 * span, *near]))
     if lowest < low - _REACH_SPANS * span:
         bottom = low - 0.18 * span

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from chronicle.metrics.aliases import median_gap
 from chronicle.metrics.by_values import measurements
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
-from chronicle.metrics.values import count, ordinal, plainly, rounded
+from chronicle.metrics.values import count, grouped, ordinal, plainly, rounded
 from chronicle.model import VERDICTS, Diagnosis, Finding, Floats, Quantity, Role, Steps, Timeline, Verdict
 from chronicle.timeline.courses import distinct_in
 from chronicle.timeline.trainings import numbers_of
@@ -403,6 +404,19 @@ class FindingGroup(NamedTuple):
     def verdict(self) -> Verdict:
         """The verdict of its pattern; good if something explains the event."""
         return Verdict.GOOD if self.lead.evidence.get("explained_by") else BY_ID[self.lead.pattern].verdict
+
+    @property
+    def told(self) -> list[Finding]:
+        """The findings of which its sentences tell: the lead and the gravest one of each other family."""
+        gravest_first = sorted(self.parts, key=attrgetter("severity", "start_step"), reverse=True)
+        by_family = grouped(gravest_first, lambda part: family(part.pattern))
+        own = family(self.lead.pattern)
+        return [self.lead, *(same[0] for name, same in by_family.items() if name != own)]
+
+
+def family(pattern: str) -> str:
+    """The name of a pattern in ids: one for all rises of the loss, as it may change while the log grows."""
+    return "rise" if pattern in RISES else pattern
 
 
 def finding_groups(timeline: Timeline, diagnosis: Diagnosis) -> list[FindingGroup]:

@@ -161,15 +161,13 @@ def _end_event(run: RunView) -> Iterator[Event]:
 
 def _finding_event(run: RunView, group: FindingGroup) -> Event:
     """The event of a group of findings, named by the gravest one; its text tells all, in order of step."""
-    lead, family = group.lead, _family(group.lead.pattern)
+    lead = group.lead
     words, numbers = finding_words(run, lead)
     often = sum(part.pattern == lead.pattern and part.metric == lead.metric for part in group.parts)
     peaks = lead.pattern in RISES - DIVERGES - {"level-shift"}
     stages = f"peaked {times_over(often)}" if peaks else f"came in {count(often)} stages"
     placed = [(lead.start_step, f"{words.sentence} It {stages}." if often > 1 else words.sentence)]
-    gravest_first = sorted(group.parts, key=attrgetter("severity", "start_step"), reverse=True)
-    by_family = grouped(gravest_first, lambda part: _family(part.pattern))
-    for part in (same[0] for name, same in by_family.items() if name != family):
+    for part in group.told[1:]:
         part_words, part_numbers = finding_words(run, part)
         placed.append((part.start_step, part_words.sentence))
         numbers += part_numbers
@@ -185,7 +183,7 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
     attempt = run.index(lead.attempt)
     of_attempt = "" if attempt is None else f"-a{attempt + 1}"
     return Event(
-        f"{family}{of_attempt}-{coarse(lead.start_step)}",
+        f"{measured.family(lead.pattern)}{of_attempt}-{coarse(lead.start_step)}",
         EventKind.FINDING,
         BY_ID[lead.pattern].title + (f", with {beside}" if beside else ""),
         " ".join(sentences),
@@ -202,11 +200,6 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
         patterns=patterns,
         parts=tuple(part.id for part in group.parts),
     )
-
-
-def _family(pattern: str) -> str:
-    """The name of a pattern in ids: one for all rises of the loss, as it may change while the log grows."""
-    return "rise" if pattern in RISES else pattern
 
 
 def _with_ids(events: Iterable[Event]) -> list[Event]:
