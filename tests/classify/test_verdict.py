@@ -343,7 +343,7 @@ def test_two_lone_spikes_of_a_long_run_take_none_of_its_time() -> None:
         4,
     ]
     assert [judged.verdict for judged in diagnoses] == ["good", "worrying"]
-    assert diagnoses[1].because == "Worrying: more fast spikes than a good run has."
+    assert diagnoses[1].because == "Worrying: 4 fast spikes together lasted for more than 1 % of the run."
 
 
 @pytest.mark.parametrize(("spikes", "verdict"), [((40, 70), "good"), ((40, 70, 85), "worrying")])

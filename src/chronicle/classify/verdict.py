@@ -32,7 +32,7 @@ from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import LOSSES, MIN_POINTS, is_of_opponent, loss_words, name_words
 from chronicle.metrics.roles import SCORES
-from chronicle.metrics.values import count, plainly, plural
+from chronicle.metrics.values import count, plainly, plural, share
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
 from chronicle.timeline.courses import one_of_each
 from chronicle.timeline.joins import FAULTS, last_ending
@@ -394,10 +394,14 @@ def _lasts(view: View, finding: Finding, share: float) -> bool:
     return finding.end_step is None and last - finding.start_step >= share * (last - first)
 
 
+def _fast_spikes(view: View, live: Sequence[Finding]) -> list[Finding]:
+    metrics = {loss.metric for loss in view.losses}
+    return [f for f in live if f.pattern == FAST and f.metric in metrics and EXPLAINED not in f.evidence]
+
+
 def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
     """Whether fast spikes, three at least, take a larger share of the run than in a good one."""
-    metrics = {loss.metric for loss in view.losses}
-    spikes = [f for f in live if f.pattern == FAST and f.metric in metrics and EXPLAINED not in f.evidence]
+    spikes = _fast_spikes(view, live)
     lost, (first, last) = sum(f.end_step - f.start_step for f in spikes if f.end_step is not None), view.span
     return len(spikes) >= 3 and lost > view.thresholds.spike_share * max(last - first, 1)
 
@@ -435,7 +439,8 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
     if verdict is not Verdict.WORRYING:
         return _because_unknown(view)
     if too_many_spikes(view, live):
-        return "Worrying: more fast spikes than a good run has."
+        most, number = share(view.thresholds.spike_share), count(len(_fast_spikes(view, live)))
+        return f"Worrying: {number} fast spikes together lasted for more than {most} of the run."
     return f"Worrying: a fault ended the run ({how}); nothing worrying was found before it."
 
 
