@@ -14,6 +14,7 @@ from matplotlib.path import Path
 from tests.figures.runs import attempt, diagnosis, falling, finding, run, series
 
 from chronicle.classify.patterns import BY_ID
+from chronicle.figures import whole_caption
 from chronicle.figures.layout import Scene, whole_plan
 from chronicle.figures.scales import Line, Pane, Panel, Scale, Segment, Window
 from chronicle.figures.sheet import CAPITAL, Sheet, label_px, text_px
@@ -147,3 +148,12 @@ def badges(drawn, verdict):
         elif token == verdict and not form and not path.get("opacity"):
             outline = Path(np.cumsum(np.reshape(numbers, (-1, 2)), axis=0))
             yield outline.contains_point
+
+
+def test_a_caption_says_where_the_drawn_series_end_before_the_log():
+    """The axis of a run that diverged at step 72 stopped at 100 of 10 666 steps, "over the whole run"."""
+    logged = [series("loss", range(100), falling(100))]
+    for over in ("the whole run", "steps 0 to 99; other series go on to step 999"):
+        drawn = Scene(stitch([attempt("a.csv", *logged)]), diagnosis())
+        assert whole_caption(drawn, whole_plan(drawn, 900)).startswith(f"loss over {over}. ")
+        logged.append(series("clock", range(1000), range(1000), Role.OTHER))

@@ -114,3 +114,8 @@ def test_criteria(criterion: Criterion, said: tuple[str, str, str]) -> None:
         words.OUTCOMES[criterion.met],
     )
     assert (value, limit, met[1]) == said
+
+
+def test_no_line_ends_between_a_number_and_its_sign() -> None:
+    assert words.as_html("It fell by 24 % at 0.3 M samples") == "It fell by 24\u202f% at 0.3\u202fM samples"
+    assert words.as_html("100 Models, % and M") == "100 Models, % and M"

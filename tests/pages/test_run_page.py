@@ -387,3 +387,13 @@ def test_an_event_of_several_patterns_is_named_and_advised_by_the_one_that_says_
     ]
     assert "<li>Use bf16.</li>" in section(text, "What happened")
     assert "Roll back to before it." not in section(text, "What happened")
+
+
+def test_a_page_writes_thousands_alike_and_gives_a_reason_once() -> None:
+    """A description said "7,000" beside "7 005", and one reason stood under eight events."""
+    why = "It does not count against the run (no other loss rose with it)."
+    events = tuple(replace(EVENTS[2], id=f"rise-{k}", sentence=f"It rose. {why}") for k in range(3))
+    about = {**rollback().about, "description": "At step 7,000 of 1,250,000, with lr 1,5 and 12,34."}
+    page = page_of(replace(rollback(), events=events, about=about))
+    assert "At step 7\u202f000 of 1\u202f250\u202f000, with lr 1,5 and 12,34." in page
+    assert (page.count(why), page.count("It does not count either.")) == (1, 2)

@@ -25,12 +25,13 @@ from chronicle.figures.scales import Panel, Segment, all_panels
 from chronicle.figures.sheet import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, Sheet, one_line
 from chronicle.metrics.values import plural, with_unit
 from chronicle.model import Diagnosis, Entry, Event, EventKind, Figure, Floats, Join, Timeline
-from chronicle.story.measured import Axis
+from chronicle.story.measured import Axis, step_ends
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis, on_axis
 
 _WIDTHS = {"wide": WIDE, "narrow": NARROW}
 _MOST_FINDINGS = 6  # findings in an alt text; the key below the figure has all of them
+_MISSING_SHARE = 0.05  # of the log: if the drawn series end earlier than that, the caption says so
 _NO_METRIC = "No metric to draw: the log holds no values."
 Marked = Mapping[str, Event]  # the events of findings, by their marks
 Axes = Mapping[str, OnAxis]
@@ -125,7 +126,11 @@ def whole_alt(title: str, run: Scene, plan: Plan, marked: Marked) -> str:
 
 def whole_caption(run: Scene, *plans: Plan) -> str:
     """How to read the figure of the whole run; ``plans`` are those of its widths, the widest first."""
-    caption = " ".join([f"{_metrics(plans[0])} over the whole run.", *_how_to_read(*plans)])
+    over, axis, logged = "the whole run", Axis(plans[0].axis), step_ends(run.timeline.series.values())
+    if logged is not None and logged[1] - run.last > _MISSING_SHARE * (logged[1] - logged[0]):
+        seen, last = axis.place(round(run.first), round(run.last)), axis.place(logged[1])
+        over = f"{seen}; other series go on to {last}"
+    caption = " ".join([f"{_metrics(plans[0])} over {over}.", *_how_to_read(*plans)])
     if lesser := sum(not item.badge for item in run.findings):
         caption += f" {plural(lesser, 'lesser finding')} {'has' if lesser == 1 else 'have'} no number."
     return caption

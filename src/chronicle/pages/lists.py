@@ -19,7 +19,7 @@ from chronicle.pages import words
 from chronicle.pages.chronology import LISTED_ROWS, day_words, news
 from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, advice, figure, last_time, n_points
 from chronicle.pages.words import Html, Render, as_json, place, plain, slug
-from chronicle.story import CANNOT_TELL, JOINS, deciding, gravest
+from chronicle.story import CANNOT_TELL, JOINS, deciding, gravest, without_repeated_reasons
 from chronicle.story import card as card_words
 from chronicle.story.measured import CALM, OVERALL, RISES, axis_named, named_patterns
 from chronicle.story.restarts import lettered, restart
@@ -408,6 +408,7 @@ def hero(site: SiteData) -> Entry | None:
 KEY, EVENTS, TABLES, ROWS, CAUSES = 24, 40, 6, 60, 3
 ALIKE_EVENTS = 3  # events of other runs for each pattern, and for how many patterns
 ABOUT_FIELDS = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")  # all other numbers have a narrow space there
 DESCRIPTION_CHARACTERS = 200  # that the preview of a link shows
 
 
@@ -430,11 +431,14 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
     entry = site.full_entry(entry)
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
+    about = dict.fromkeys(ABOUT_FIELDS, "") | dict(entry.about)
+    about["description"] = _THOUSANDS.sub("\u202f", str(about["description"]))
     axis = axis_named({row["axis"] for row in entry.attempts})
     joins = lettered(entry.diagnosis)
     marked = [event for event in entry.events if event.mark]
     events = [event for event in entry.events if not event.of]  # without notes on an event
     kept = _weightiest(entry, events, EVENTS)
+    said = without_repeated_reasons([event.sentence for event in kept])
     merged = {pattern for event in marked for pattern in event.patterns}
     told = {pattern for event in marked for pattern in named_patterns(event.patterns)}
     values = {
@@ -448,13 +452,14 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         "axis": axis,
         "similar": alike,
         "rows": ROWS,
-        "about": dict.fromkeys(ABOUT_FIELDS, "") | dict(entry.about),
+        "about": about,
         "reviewer": (review.author or "a person") if (review := last_review(entry.notes)) else "",
         "address": words.address(entry.run_id),
         "whole": figure(entry, "whole"),
         "key": _weightiest(entry, marked, KEY),
         "marked": len(marked),
         "listed": [RunEvent(entry, event) for event in kept],
+        "sentences": dict(zip([event.id for event in kept], said, strict=True)),
         "unlisted": [event for event in events if event not in kept],
         "restarts": [(letter, join, restart(join, axis, *stated)) for letter, join in joins[:KEY]],
         "unlisted_joins": len(joins[KEY:]),

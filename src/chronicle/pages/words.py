@@ -154,6 +154,7 @@ _SOURCE = re.compile(
     rf"({_ADDRESS.pattern[1:-1]}|arXiv:\d{{4}}\.\d{{4,5}}|\bhuggingface\.co/[\w./-]+"
     r"|(?<![\w/.-])[A-Za-z][\w-]*/[\w.-]+(?:#\d+|, [\w.-]+(?:/[\w.-]+)+(?=\s|$)|(?= \()|$))"
 )
+_SIGN = re.compile(r"(?<=\d) (?=%|M\b)")
 _MARKUP = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'`*_[]{}\\#|~!^"})
 
 
@@ -174,7 +175,12 @@ def plain(text: Any) -> str:
 
 def as_html(value: Any) -> Html:
     """A value escaped for HTML and Markdown; `Html` and rendered templates stay as they are."""
-    return Html(value.__html__() if hasattr(value, "__html__") else plain(value).translate(_MARKUP))
+    return Html(value.__html__() if hasattr(value, "__html__") else _kept(plain(value)).translate(_MARKUP))
+
+
+def _kept(text: str) -> str:
+    """Text in which no line ends between a number and its per cent sign or the M of a million."""
+    return _SIGN.sub("\u202f", text) if "%" in text or " M" in text else text
 
 
 def lines(text: str, longest: int = 0) -> Html:

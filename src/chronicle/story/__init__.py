@@ -230,7 +230,7 @@ def _sequence_paragraph(
         more = "more " if len(unshown) < len(faults) else ""
         counted = f"{plural(len(unshown), f'{more}fault')} of machines or jobs were logged."
         parts.append((len(happened), counted))
-    sentences = _without_repeated_reasons([sentence for _, sentence in sorted(parts, key=itemgetter(0))])
+    sentences = without_repeated_reasons([sentence for _, sentence in sorted(parts, key=itemgetter(0))])
     first = min(events, key=happened.index, default=None)
     if lead := _time_lead(happened, chosen, first) if first and first.sentence == sentences[0] else "":
         sentences[0] = f"{lead}{sentences[0][:1].lower()}{sentences[0][1:]}"
@@ -250,7 +250,7 @@ def _counted_findings(
             yield place, f"There {number} {_where(run, rest)}."
 
 
-def _without_repeated_reasons(sentences: Sequence[str]) -> list[str]:
+def without_repeated_reasons(sentences: Sequence[str]) -> list[str]:
     """The sentences, in which a reason why a finding does not count is given only the first time."""
     given: set[str] = set()
 
