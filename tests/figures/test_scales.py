@@ -140,7 +140,8 @@ def test_a_learning_rate_begins_at_zero_and_a_loss_where_its_curve_is(whole):
 )
 def test_a_start_or_an_end_that_would_flatten_the_rest_makes_an_axis_logarithmic(values, log):
     """The onset of a divergence from 1.8 to 480 lay on the axis, a fall to a twentieth above the frame."""
-    scale = y_scale([Segment(np.arange(len(values), dtype=float), values, True)], Role.LOSS)
+    part = [Segment(np.arange(len(values), dtype=float), values, True)]
+    scale = y_scale(part, Role.LOSS, start=values[0])
     assert scale.log is log
     if log:
         assert scale.low < values.min() and scale.high > values.max()

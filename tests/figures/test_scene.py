@@ -160,3 +160,14 @@ def test_a_hang_without_logged_times_of_steps_is_drawn_over_the_clock():
     assert segment.values[[0, 198, 199, 200]].tolist() == [2.0, 2.0, 2402.0, 2.0]
     assert segment.steps[199] == 200
     assert [panel.name for panel in drawn.panels] == ["loss", "time of a step"]
+
+
+def test_only_a_calm_course_which_is_told_from_its_start_has_an_axis_for_it():
+    loss = np.r_[np.geomspace(9.0, 0.3, 20), np.full(780, 0.3)] * np.tile([1.0, 1.05], 400)
+    timeline = run(np.arange(800), loss)
+    scales = []
+    for pattern in ("near-perfect", "level-shift"):
+        drawn = Scene(timeline, diagnosis(finding(pattern, 0 if pattern == "near-perfect" else 400, None)))
+        scales.append(drawn.body(drawn.panels[0]))
+    assert [scale.log for scale in scales] == [True, False]
+    assert scales[0].high > 9.0 > 1.0 > scales[1].high

@@ -18,11 +18,12 @@ from chronicle.figures.sheet import WIDE, Sheet, one_line
 from chronicle.figures.strokes import Curves, missing, strokes
 from chronicle.metrics.aliases import median_gap
 from chronicle.model import Diagnosis, Finding, Role, Timeline, Verdict
-from chronicle.story.measured import FindingGroup, attempt_places, axis_of, finding_groups
+from chronicle.story.measured import CALM, FindingGroup, attempt_places, axis_of, finding_groups
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis
 
 MOST_ZOOMS = 6
+_FIRST_SAMPLES = 2  # whose median is the start of a curve
 _MOST_NEEDED = 7  # panels of a zoom beside the first one, however many series its findings have
 PAD_SHARE = 0.006  # of the run, left and right of it
 # The context of a finding in a zoom, in widths of the finding: before it, after it, before one not over.
@@ -71,7 +72,11 @@ class Scene:
             if segment.meets(item.finding.start_step, item.end)
             if len(known := segment.inside(item.finding.start_step, item.end).finite())
         ]
-        return y_scale(panel.segments(), panel.role, peaks)
+        # A calm course is told from its first values on, which are else out of the frame.
+        calm = any(item.finding.pattern in CALM for item in self.findings)
+        firsts = (s.finite()[:_FIRST_SAMPLES] for s in panel.segments() if calm)
+        start = max((float(np.median(first)) for first in firsts if len(first)), default=-math.inf)
+        return y_scale(panel.segments(), panel.role, peaks, start=start)
 
     def zooms(self) -> list[Occurrence]:
         """The gravest findings with a zoom: narrower than the run or, if not good, with more panels."""

@@ -210,7 +210,6 @@ def _names(tracks: Sequence[Track]) -> list[str]:
 SECONDS = "second"  # the name of an axis of wall clock, see chronicle.timeline.axes
 RIGHT_PX = 22  # margin at the right of a pane
 _TICK_PX, _PAD_PX = 4, 5
-_FIRST_SAMPLES = 2  # whose median is the start of a curve
 _START_SHARE = 0.04  # of the samples of an attempt, left out of its body because a loss begins high
 _WITH_START = (Role.OBJECTIVE, Role.POLICY_ENTROPY, Role.EXPERT_LOAD)  # their beginning is of interest
 _REACH_SPANS = 0.5  # everything is shown if nothing is further from the body, in spans of the body
@@ -278,11 +277,15 @@ class Scale(NamedTuple):
 
 
 def y_scale(
-    parts: Sequence[Segment], role: Role, peaks: Sequence[float] = (), all_values: bool = False
+    parts: Sequence[Segment],
+    role: Role,
+    peaks: Sequence[float] = (),
+    all_values: bool = False,
+    start: float = -math.inf,
 ) -> Scale:
-    """The range of a panel of the whole run: its body, its start if that is far above, and the peaks of
-    findings that are near enough. With ``all_values``, as in a zoom, every value counts. The axis of a
-    learning rate starts at 0."""
+    """The range of a panel of the whole run: its body, the peaks of findings that are near enough, and the
+    ``start`` that a finding tells of, if it is far above. With ``all_values``, as in a zoom, every value
+    counts. The axis of a learning rate starts at 0."""
     known = finite_values(segment.values for segment in parts)
     if not len(known):
         return Scale(0, 1)
@@ -296,7 +299,6 @@ def y_scale(
         later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in parts)
         body = finite_values(values[:: 1 + len(values) // _MOST_SAMPLED] for values in later)
         low, high = map(float, np.quantile(body if len(body) else known, (0.002, 0.985)))
-        start = max(float(np.median(first)) for s in parts if len(first := s.finite()[:_FIRST_SAMPLES]))
         high = max(high, start) if start > far else high
     is_wide = low > 1e-290 and (high > far or max([high, *peaks]) / low > ratio)
     if log := is_wide and lowest > 0:
