@@ -312,14 +312,13 @@ class FindingView:
         cut = is_cut_off(sign * values, top, self.run.edge)
         return Rise(sign * base, sign * peak, cut, self.unit, int(steps[top]))
 
-    def gone(self, level: float) -> float:
-        """How much of the rise is gone at a level: 0 at the peak, 1 at the level before; NaN without a rise.
+    def gone(self, levels: Floats | float) -> Floats:
+        """How much of the rise is gone at levels: 0 at the peak, 1 at the level before; NaN without a rise.
         It is measured by logarithms if they exist."""
-        if self.rise is None:
-            return math.nan
-        levels = np.array([self.rise.before, level, self.rise.peak])
-        before, now, peak = np.log(levels) if not self.falls and levels.min() > 0 else levels
-        return float((peak - now) / (peak - before))
+        rise = self.rise or Rise(math.nan, math.nan, False, "", 0)
+        measured = np.array([rise.before, rise.peak, *np.ravel(levels)])
+        measured = np.log(measured) if not self.falls and measured.min() > 0 else measured
+        return np.asarray((measured[1] - measured[2:]) / (measured[1] - measured[0]))
 
     @cached_property
     def later(self) -> tuple[Steps, Floats]:
@@ -331,7 +330,7 @@ class FindingView:
 
     def came_down(self, share: float = 0.0) -> bool:
         """Whether more than a share of the rise was gone in the last samples after its peak."""
-        return self.rise is None or self.gone(final_level(self.later[1])) > share
+        return self.rise is None or bool(self.gone(final_level(self.later[1]))[0] > share)
 
     def lasted(self) -> str:
         """How long the finding took: ``within one logged sample``, ``after at most 700 steps``."""

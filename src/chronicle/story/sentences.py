@@ -127,7 +127,7 @@ class Sentences(FindingView):
         """Where more than half of the rise was gone before its peak; empty if it was not."""
         steps, values = self.samples
         rows = np.isfinite(values) & (steps >= self.finding.start_step) & (steps <= rise.at_step)
-        gone = np.array([self.gone(value) for value in values[rows].tolist()])
+        gone = self.gone(values[rows])
         fallen = gone - np.minimum.accumulate(gone)
         low = int(np.argmax(fallen))
         if fallen[low] <= _DIP_SHARE:
@@ -207,7 +207,7 @@ class Sentences(FindingView):
         if not len(levels):
             return ""
         low = int(levels.argmax() if self.falls else levels.argmin())
-        if self.gone(levels[low]) <= 0.5:
+        if self.gone(levels)[low] <= 0.5:
             return ""
         words = self.number_words("low", float(levels[low]), plainly)
         return f"{words} near {self.run.axis.place(int(self.later[0][low * BEFORE]))}"
