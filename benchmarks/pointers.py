@@ -30,9 +30,9 @@ from chronicle.build.sources import expand
 from chronicle.classify import VERSION
 from chronicle.cli.commands import predict
 from chronicle.errors import ChronicleError
+from chronicle.metrics.arithmetic import wilson
 from chronicle.metrics.roles import shown_metric
 from chronicle.model import Role, Timeline, Track
-from chronicle.pages.lists import wilson
 from chronicle.score import score_folder, unlabelled
 
 PAGE = Path(__file__).parent.parent / "exam" / "README.md"

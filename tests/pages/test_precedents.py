@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 from tests.pages.samples import EVENTS, LOST, healthy, rollback, site, small
 
+from chronicle.metrics.arithmetic import median_interval, wilson
 from chronicle.model import Entry
-from chronicle.pages.lists import FEWEST, median_interval, patterns, precedents, statistics, wilson
+from chronicle.pages.lists import FEWEST, patterns, precedents, statistics
 from chronicle.pages.words import renderer
 
 LEFT = EVENTS[2]

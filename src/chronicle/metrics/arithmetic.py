@@ -444,3 +444,23 @@ def _sum_to_one(group: Sequence[Series]) -> bool:
 def are_counts(values: Floats) -> bool:
     """Whether all values are whole numbers, and not as small as those of a loss may be."""
     return bool(((values % 1 == 0) & (values >= 10)).all())
+
+
+_Z = 1.96  # of a normal distribution, for an interval of 95 %
+
+
+def wilson(part: int, n: int) -> tuple[float, float]:
+    """The 95 % interval of Wilson (1927) for a share ``part`` / ``n``, n > 0; it lies within 0 to 1."""
+    share, z2 = part / n, _Z**2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = _Z / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def median_interval(n: int) -> tuple[int, int]:
+    """Ranks, from 0, of the values between which the median lies with 95 %, by the binomial distribution."""
+    below, rank = 0.0, 0
+    while rank < n // 2 and (below := below + math.comb(n, rank) / 2**n) <= 0.025:
+        rank += 1
+    rank = max(rank - 1, 0)
+    return rank, n - 1 - rank

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from chronicle.classify.patterns import BY_ID, PATTERNS, Trait, having
+from chronicle.metrics.arithmetic import median_interval, wilson
 from chronicle.metrics.values import clipped, count, gathered, grouped, moment, plural, value_words
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
 from chronicle.pages import words
@@ -33,7 +34,6 @@ _CAPTION = 160  # characters of a title or a measure on a card
 Columns = list[tuple[Verdict, list[tuple[PatternPage, str, int]]]]
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
 FEWEST = 5  # statistics need at least so many runs or events, else their intervals say nothing
-_Z = 1.96  # of a normal distribution, for an interval of 95 %
 ATTENTION, NEWS, SHELVES, ON_A_SHELF = 8, 12, 6, 4  # on Home: rows, rows, projects, cards of a project
 _DAY_S = 86_400
 
@@ -300,23 +300,6 @@ def _share(part: int, n: int, words: str, is_sample: bool) -> str:
     low, high = (count(100 * bound) for bound in wilson(part, n))
     share = f"{count(100 * part / n)} %; 95 % interval {low} to {high} %"
     return f"{count(part) if part else 'None'} of the {count(n)} {words} ({share})."
-
-
-def wilson(part: int, n: int) -> tuple[float, float]:
-    """The 95 % interval of Wilson (1927) for a share ``part`` / ``n``, n > 0; it lies within 0 to 1."""
-    share, z2 = part / n, _Z**2
-    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = _Z / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
-def median_interval(n: int) -> tuple[int, int]:
-    """Ranks, from 0, of the values between which the median lies with 95 %, by the binomial distribution."""
-    below, rank = 0.0, 0
-    while rank < n // 2 and (below := below + math.comb(n, rank) / 2**n) <= 0.025:
-        rank += 1
-    rank = max(rank - 1, 0)
-    return rank, n - 1 - rank
 
 
 def home(site: SiteData, render: Render) -> Iterator[Page]:
