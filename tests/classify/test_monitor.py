@@ -208,7 +208,7 @@ def test_a_rewind_is_what_two_logs_of_two_processes_say(name: str, kept: bool) -
     logs = [log_of("monitor", before, 0, 1500), log_of("monitor#2", after, 1001, 2000)]
     assert monitor.finish() == classify(stitch(logs, order=["monitor", "monitor#2"], relation="attempts"))
     (join,) = monitor.finish().joins
-    assert (join.kind, join.to_step, join.discarded_steps) == ("rollback", 1001, 498)
+    assert (join.kind, join.to_step, join.discarded_steps) == ("rollback", 1001, 499)
 
 
 def log_of(name: str, loss: Series, first: int, last: int) -> Attempt:

@@ -252,19 +252,19 @@ GOLDEN = [
     (
         "lab-repeat-data",
         "B",
-        "The run went back from step 659 to step 560, and 99 steps were discarded. The run did not go "
-        "back far enough: the data repeat had begun at step 400, and it came again at step 560.",
+        "The run went back from step 659 to step 560, and 100 steps were discarded. The run did not "
+        "go back far enough: the data repeat had begun at step 400, and it came again at step 560.",
     ),
     (
         "104B-en-fail",
         "A",
-        "The run went back from 6\u202f587 to 3\u202f476 million tokens, and 3\u202f111 million tokens were "
-        "discarded. It restarted 2\u202f229 million tokens before the divergence began.",
+        "The run went back from 6\u202f587 to 3\u202f476 million tokens, and 3\u202f208 million "
+        "tokens were discarded. It restarted 2\u202f229 million tokens before the divergence began.",
     ),
     (
         "lab-lost-nodes",
         "A",
-        "The run went back from step 400 to step 361 after a pause of 52.8 min, and 39 steps were "
+        "The run went back from step 400 to step 361 after a pause of 52.8 min, and 40 steps were "
         "discarded. The job changed from 4711 to 4712 and the nodes changed from nid[001-004] to "
         "nid[001-002,004-005].",
     ),
