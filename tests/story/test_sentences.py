@@ -122,7 +122,7 @@ GOLDEN = [
     (
         "lab-kl-blow-up",
         "1",
-        "The objective was at its best level, 0.628, near step 900 and fell to 0.0329 at the end, "
+        "The objective was at its best level, 0.628, near step 1 035 and fell to 0.0329 at the end, "
         "while the divergence from the reference grew from 1.99 to 26.49.",
     ),
     (
