@@ -161,7 +161,7 @@ def _named_or_needed(finding: Finding, tracks: dict[str, Track]) -> list[Track]:
     needs = (role for role in pattern.needs if role is not Role.LOSS)
     needed = [track for role in needs for track in _of_role(tracks, role)[:1]]
     by_clock = not needed and pattern.instead == "times"
-    return [*named, *(map(_pace, named) if by_clock else needed)]
+    return [*named, *(filter(len, map(_pace, named)) if by_clock else needed)]
 
 
 @cached_by_object
