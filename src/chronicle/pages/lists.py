@@ -414,16 +414,12 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
     entry = site.full_entry(entry)
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
-    about = dict.fromkeys(ABOUT_FIELDS, "") | dict(entry.about)
-    about["description"] = _THOUSANDS.sub("\u202f", str(about["description"]))
     axis = axis_named({row["axis"] for row in entry.attempts})
     joins = lettered(entry.diagnosis)
     marked = [event for event in entry.events if event.mark]
     events = [event for event in entry.events if not event.of]  # without notes on an event
     kept = _weightiest(entry, events, EVENTS)
     said = without_repeated_reasons([event.sentence for event in kept])
-    merged = {pattern for event in marked for pattern in event.patterns}
-    told = {pattern for event in marked for pattern in named_patterns(event.patterns)}
     values = {
         "base": "../../",
         "site": site,
@@ -435,7 +431,6 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         "axis": axis,
         "similar": alike,
         "rows": ROWS,
-        "about": about,
         "reviewer": (review.author or "a person") if (review := last_review(entry.notes)) else "",
         "address": words.address(entry.run_id),
         "whole": figure(entry, "whole"),
@@ -446,13 +441,22 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         "unlisted": [event for event in events if event not in kept],
         "restarts": [(letter, join, restart(join, axis, *stated)) for letter, join in joins[:KEY]],
         "unlisted_joins": len(joins[KEY:]),
-        "pills": [p for p in entry.diagnosis.patterns if p in told or p not in merged],
         "costs": [fact for fact in entry.costs if fact.value != 0],
         "description": clipped(plain(entry.headline), DESCRIPTION_CHARACTERS),
         "preview": preview.files["any"][0] if (preview := figure(entry, "share")) else "",
+        **_labels(entry),
         **_evidence(site, entry),
     }
     return render("run.md.j2", values)
+
+
+def _labels(entry: Entry) -> dict[str, object]:
+    """What run.toml says about a run, and the patterns by which its events are named."""
+    about = dict.fromkeys(ABOUT_FIELDS, "") | dict(entry.about)
+    about["description"] = _THOUSANDS.sub("\u202f", str(about["description"]))
+    shown = {pattern for event in entry.events for pattern in event.patterns}
+    named = {p for event in entry.events if event.patterns for p in named_patterns(event.patterns)}
+    return {"about": about, "pills": [p for p in entry.diagnosis.patterns if p in named or p not in shown]}
 
 
 def _weightiest(entry: Entry, events: Sequence[Event], most: int) -> list[Event]:
