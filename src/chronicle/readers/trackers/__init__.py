@@ -134,7 +134,7 @@ class PointLog:
         if self.broken:
             faults.append(Fault(Place(str(path)), "point is no number; skipped", self.broken))
         facts = {**self.facts, **config_facts(self.params)}
-        attempt = Attempt(name or path.name, (str(path),), series, facts, tuple(faults), truncated, axis)
+        attempt = Attempt(name, (str(path),), series, facts, tuple(faults), truncated, axis)
         return without_summary(attempt)
 
 
