@@ -26,9 +26,10 @@ from chronicle.build.sources import expand, no_logs, passed_over
 from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, damaged, fingerprint, kept_files, note_kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError, contained
-from chronicle.model import COLUMNS, Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
+from chronicle.model import COLUMNS, Attempt, Diagnosis, Entry, Role, Timeline, relocated
 from chronicle.pages.gallery import listed
 from chronicle.readers import Reading, collection_paused, local, read_all
+from chronicle.readers.packed import respelled
 from chronicle.readers.read_on import kept_in
 from chronicle.story import picture_edge, tell
 from chronicle.timeline import on_axis, stitch
@@ -123,16 +124,9 @@ def _make(product: Product) -> Outcome:
     key = product.key()  # taken before reading: rows that arrive later are for the next build
     with kept_in(folder.parent.with_name(READ_ON), code_sha256()):
         timeline, diagnosis, problems = Run(run, product.config).diagnose()
-
-    def published(faults: Iterable[Fault]) -> tuple[Fault, ...]:  # with places relative to the run
-        return tuple(relocated(fault, run.published) for fault in faults)
-
-    def placed(attempt: Attempt) -> Attempt:  # so that its log is still that of its faults
-        sources = tuple(map(run.published, attempt.sources))
-        return replace(attempt, faults=published(attempt.faults), sources=sources)
-
-    attempts = tuple(map(placed, timeline.attempts))
-    timeline = replace(timeline, attempts=attempts, faults=published(timeline.faults))
+    attempts = tuple(respelled(attempt, run.published) for attempt in timeline.attempts)
+    faults = tuple(relocated(fault, run.published) for fault in timeline.faults)
+    timeline = replace(timeline, attempts=attempts, faults=faults)
     redact = redactor_of(product.config.redact, timeline.attempts, timeline.faults, run.config.facts)
     timeline, diagnosis = redact.value(timeline), redact.value(diagnosis)
     problems = [redact(run.published(problem)) for problem in problems]
