@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import wraps
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -250,6 +250,11 @@ class Timeline:
     doubts: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()
     step_backs: tuple[StepBack, ...] = ()
+
+    @cached_property
+    def index_of(self) -> Mapping[str, int]:
+        """The index of each attempt by its name; if several have the same name, that of the first."""
+        return {attempt.name: index for index, attempt in reversed([*enumerate(self.attempts)])}
 
     def by_role(self, role: Role) -> list[Track]:
         return [s for s in self.series.values() if s.role is role]

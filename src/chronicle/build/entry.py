@@ -32,10 +32,10 @@ from chronicle.metrics.values import clipped, count, instant, level, plural
 from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Timeline, Track
 from chronicle.score.presets import Comparison
 from chronicle.story import Story
-from chronicle.story.measured import Axis, axis_of, finite_values, step_ends
+from chronicle.story.measured import Axis, axis_of, finite_values
 from chronicle.story.restarts import outcome, step_back_words
 from chronicle.timeline import discarded
-from chronicle.timeline.courses import wall_clock
+from chronicle.timeline.courses import step_ends, wall_clock
 from chronicle.timeline.joins import endings
 from chronicle.workspace.config import RunConfig
 

@@ -17,7 +17,7 @@ from chronicle.figures.sheet import WIDE, Sheet, one_line
 from chronicle.figures.strokes import Curves, missing, strokes
 from chronicle.metrics.aliases import median_gap
 from chronicle.model import Diagnosis, Timeline, Verdict
-from chronicle.story.measured import FindingGroup, attempt_places, axis_of, finding_groups
+from chronicle.story.measured import FindingGroup, axis_of, finding_groups
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis
 
@@ -120,12 +120,12 @@ def _are_alike(every: Iterable[Sequence[Segment]]) -> bool:
 def _occurrences(
     timeline: Timeline, gravest: Sequence[FindingGroup], x: OnAxis | None, last: float
 ) -> list[Occurrence]:
-    place_of, occurrences = attempt_places(timeline), []
+    occurrences = []
     for rank, group in enumerate(gravest):
         finding = drawn(group.lead) if x is None else x.finding(drawn(group.lead))
         end: float | None = finding.end_step
         if end is None:
-            at = place_of.get(finding.attempt or "")
+            at = timeline.index_of.get(finding.attempt or "")
             tracks = [t for t in timeline.series.values() if finding.metric in (None, t.metric)]
             kept = (t.steps[t.live if at is None else t.attempt == at] for t in tracks)
             end = max((steps.max(initial=finding.start_step) for steps in kept), default=last)

@@ -9,14 +9,13 @@ or that ends in NaN, is a lower bound. A duration is never more precise than the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from chronicle import model
 from chronicle.classify.measure import FEWEST_POINTS
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
@@ -27,7 +26,7 @@ from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import count, ordinal, percent, plainly, rounded
 from chronicle.model import VERDICTS, Diagnosis, Finding, Floats, Quantity, Role, Steps, Timeline, Verdict
-from chronicle.timeline.courses import distinct_in
+from chronicle.timeline.courses import distinct_in, step_ends
 from chronicle.timeline.trainings import numbers_of
 from chronicle.workspace.config import RunConfig
 
@@ -123,7 +122,6 @@ class RunView:
         self.training_of = numbers_of(timeline)
         self.n_trainings = max(self.training_of, default=0)
         self.edge = picture_edge(timeline, self.config)
-        self._index_of = attempt_places(timeline)
 
     def as_steps(self, samples: int) -> float:
         """How many steps so many logged samples span."""
@@ -133,7 +131,7 @@ class RunView:
         """The index of the attempt of this name; for None that of the only attempt, if there is one alone."""
         if attempt is None:
             return 0 if len(self.views) == 1 else None
-        return self._index_of.get(attempt)
+        return self.timeline.index_of.get(attempt)
 
     def training(self, attempt: str | None) -> str:
         """The training of an attempt, ``the third of 13 trainings``; empty if there is only one training."""
@@ -145,7 +143,7 @@ class RunView:
         """The sentence, after the training of the attempt if there are several."""
         if not (where := self.training(attempt)):
             return sentence
-        trial = self.timeline.attempts[self._index_of[attempt or ""]].facts.get("trial")
+        trial = self.timeline.attempts[self.timeline.index_of[attempt or ""]].facts.get("trial")
         where = f"{trial}, {where}," if trial else where
         return f"In {where} {sentence[:1].lower()}{sentence[1:]}"
 
@@ -188,12 +186,6 @@ def picture_edge(timeline: Timeline, config: RunConfig) -> float:
         return math.inf
     edge = float(known.max() - _EDGE_SHARE * (known.max() - known.min()))
     return edge if np.count_nonzero(known >= edge) > 1 else math.inf
-
-
-def step_ends(series: Iterable[model.Series]) -> tuple[int, int] | None:
-    """The first and the last step of some series; None if they have no point."""
-    steps = [s.steps for s in series if len(s)]
-    return (min(int(s.min()) for s in steps), max(int(s.max()) for s in steps)) if steps else None
 
 
 def finite_values(arrays: Iterable[Floats]) -> Floats:
@@ -386,19 +378,13 @@ def finding_groups(timeline: Timeline, diagnosis: Diagnosis) -> list[FindingGrou
     return [FindingGroup(number, lead, parts) for number, (lead, parts) in enumerate(named, 1)]
 
 
-def attempt_places(timeline: Timeline) -> Mapping[str, int]:
-    """The index of each attempt by its name; if several have the same name, that of the first."""
-    return {attempt.name: place for place, attempt in reversed([*enumerate(timeline.attempts)])}
-
-
 def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
     """A function from a name and a step to the index of the attempt, or of the last one begun by then."""
-    place_of = attempt_places(timeline)
     ends = [step_ends(distinct_in(attempt)) for attempt in timeline.attempts]
     begins = [first_and_last[0] if first_and_last else math.inf for first_and_last in ends]
 
     def owner(attempt: str | None, step: float) -> int:
-        if (place := place_of.get(attempt or "")) is not None:
+        if (place := timeline.index_of.get(attempt or "")) is not None:
             return place
         return next((k for k in reversed(range(len(begins))) if begins[k] <= step), 0)
 

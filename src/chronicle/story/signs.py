@@ -21,6 +21,7 @@ from chronicle.metrics.values import grouped
 from chronicle.model import Event, EventKind, Floats, Role, Series
 from chronicle.story.measured import BEFORE, OVERALL, RunView
 from chronicle.story.sentences import listed, noun
+from chronicle.timeline.courses import step_ends
 
 _NO_CAUSE = OVERALL | {"rising-spike-rate"}
 _TOGETHER_SAMPLES = 8  # two things that are no further apart may belong to one event
@@ -42,7 +43,7 @@ class EventContext:
     def __init__(self, run: RunView, event: Event, events: Sequence[Event], view: AttemptView) -> None:
         self.run, self.event, self.events, self.view = run, event, events, view
         self.step = event.step or 0
-        self.first_step = min((int(s.steps[0]) for s in view.series.values() if len(s)), default=self.step)
+        self.first_step = (step_ends(view.series.values()) or (self.step, 0))[0]
         # Whether the log contains the beginning of the training; a picture of it may begin a little later.
         self.has_start = view.index == 0 and self.first_step <= max(2 * run.gap, _START_SHARE * self.step)
 

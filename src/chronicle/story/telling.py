@@ -19,12 +19,11 @@ from chronicle.classify.patterns import BY_ID
 from chronicle.classify.report import numbered
 from chronicle.metrics.values import clipped, count, fault_words, grouped, instant, plural, stated, times_over
 from chronicle.model import Event, EventKind, Fault, Floats, JoinKind, Note, Quantity, Role, Track
-from chronicle.story import measured
 from chronicle.story.measured import DIVERGES, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
 from chronicle.story.restarts import join_event, lettered
 from chronicle.story.sentences import finding_words, listed
 from chronicle.story.signs import around
-from chronicle.timeline.courses import distinct_in, wall_clock
+from chronicle.timeline.courses import distinct_in, step_ends, wall_clock
 from chronicle.timeline.joins import last_ending
 from chronicle.workspace.notes import REVIEWS
 
@@ -75,7 +74,7 @@ def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
 
 def _launch_event(run: RunView) -> Iterator[Event]:
     for first in run.timeline.attempts[:1]:
-        if ends := measured.step_ends(distinct_in(first)):
+        if ends := step_ends(distinct_in(first)):
             where = first.facts.get("nodes") or first.facts.get("host") or ""
             on = f" on {clipped(str(where), 60)}" if where else ""
             words = f"The log begins at {run.axis.place(ends[0])}{on}."
@@ -139,7 +138,7 @@ def _end_event(run: RunView) -> Iterator[Event]:
     if (ending := last_ending(run.timeline)) is None:
         return
     attempt = run.timeline.attempts[ending.attempt]
-    if ends := measured.step_ends(distinct_in(attempt)):
+    if ends := step_ends(distinct_in(attempt)):
         last, how, place = ends[1], ending.how, run.axis.place(ends[1])
         place += f" of {where}" if (where := run.training(attempt.name)) else ""
         words = _END_SENTENCES[how].format(place)

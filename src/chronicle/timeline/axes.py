@@ -65,7 +65,7 @@ class OnAxis:
 
     def finding(self, finding: Finding) -> Finding:
         """The finding over this axis; its evidence stays in steps."""
-        k = next((k for k, log in enumerate(self.timeline.attempts) if log.name == finding.attempt), None)
+        k = self.timeline.index_of.get(finding.attempt or "")
         steps = {name: getattr(finding, name) for name in ("start_step", "peak_step", "end_step")}
         places: dict[str, Any] = {n: self.place(k, step) for n, step in steps.items() if step is not None}
         return replace(finding, **places)

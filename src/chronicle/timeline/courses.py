@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
@@ -171,6 +171,12 @@ def _numbered(names: Sequence[str]) -> bool:
 def one_of_each(series: Collection[AnySeries]) -> Collection[AnySeries]:
     """One series of all those that share their arrays of steps and times, as the columns of a table do."""
     return {(id(s.steps), id(s.times), id(getattr(s, "live", None))): s for s in series}.values()
+
+
+def step_ends(series: Iterable[Series]) -> tuple[int, int] | None:
+    """The first and the last step of some series; None if they have no point."""
+    steps = [s.steps for s in series if len(s)]
+    return (min(int(s.min()) for s in steps), max(int(s.max()) for s in steps)) if steps else None
 
 
 @cached_by_object

@@ -18,7 +18,7 @@ from chronicle import model
 from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Timeline, Track
 from chronicle.timeline import relation
-from chronicle.timeline.courses import Course, clock, distinct_in, one_of_each, wall_clock
+from chronicle.timeline.courses import Course, clock, distinct_in, one_of_each, step_ends, wall_clock
 from chronicle.timeline.relation import Pair, Relation, at_common_steps, both_finite
 
 # Costs of discarded pieces, and the role of the series that counts each; None is the wall clock.
@@ -336,7 +336,8 @@ def ended_by(timeline: Timeline) -> list[str]:
         return [""] * len(timeline.attempts)
     spans = [wall_clock(attempt) for attempt in timeline.attempts]
     starts = np.sort([first for first, _ in spans])  # unknown starts are NaN and come last
-    places = [(attempt.sources, _last_step(attempt)) for attempt in timeline.attempts]
+    ends = (step_ends(distinct_in(attempt)) or (0, -1) for attempt in timeline.attempts)
+    places = [(attempt.sources, last) for attempt, (_, last) in zip(timeline.attempts, ends, strict=True)]
     words = []
     for (sources, last_step), (_, ended) in zip(places, spans, strict=True):
         if math.isnan(ended):
@@ -349,10 +350,6 @@ def ended_by(timeline: Timeline) -> list[str]:
             around = [fault for fault in timeline.faults if ended - _BEFORE_END_S <= fault.at_time <= until]
         words.append(_word_of_end(around))
     return words
-
-
-def _last_step(attempt: Attempt) -> int:
-    return max((int(series.steps[-1]) for series in distinct_in(attempt) if len(series)), default=-1)
 
 
 def _word_of_end(faults: Iterable[Fault]) -> str:
