@@ -39,7 +39,7 @@ from chronicle.readers.columns import (
 from chronicle.readers.csv_cells import Table, cells_of, delimiter_of, first_rows, header_names
 from chronicle.readers.facts import named_facts
 from chronicle.readers.json_lines import MOVING, Row, flat
-from chronicle.readers.runs_in_table import attempts_of, course_of, loss_of, may_change_settings, runs_of
+from chronicle.readers.runs_in_table import attempts_of, curve_named_by, loss_of, may_change_settings, runs_of
 from chronicle.readers.step_axis import Column, column_key, counts_steps
 from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
@@ -335,7 +335,7 @@ def _holds_curves(head: Head) -> bool:
     """Whether each row of a file named after a loss is the whole course of one: a list behind a name, or one
     without a name, as `numpy.savetxt` writes it, with many more numbers than the file has such rows; or the
     only row of a file named after a reward is."""
-    if not (course_of(head.path) and head.is_text):
+    if not (curve_named_by(head.path) and head.is_text):
         return False
     with head.opened() as file:
         first = file.readline(_LONGEST_ROW)
@@ -363,7 +363,7 @@ def _rows_of_curves(head: Head) -> tuple[list[Row], bool]:
     are_unique = len({*labels}) == len(labels)
     runs = labels if are_unique else [f"{label} {n}".strip() for n, label in enumerate(labels, 1)]
     named = [{"run": run} if len(runs) > 1 else {} for run in runs]
-    name, of_runs = course_of(head.path), zip(named, curves, strict=True)
+    name, of_runs = curve_named_by(head.path), zip(named, curves, strict=True)
     return [run | {name: value} for run, curve in of_runs for value in curve], is_cut
 
 

@@ -35,7 +35,7 @@ from chronicle.readers import json_lines
 from chronicle.readers.columns import WRAPPED, columns_of, number
 from chronicle.readers.facts import MAX_ENTRIES, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, flat, flat_rows, parsed, whole_document
-from chronicle.readers.runs_in_table import attempts_of, loss_of, names_an_evaluation, runs_of
+from chronicle.readers.runs_in_table import attempts_of, curve_named_by, loss_of, names_an_evaluation, runs_of
 from chronicle.readers.step_axis import counted_by, is_counter
 from chronicle.readers.text import Head, clean
 
@@ -76,7 +76,7 @@ def identify(head: Head) -> bool:
     """Whether a file is a JSON document of no other format that contains rows or columns of a training."""
     start = "\n".join(head.lines).lstrip()
     inner = start[1:].lstrip()[:1]  # a line of a log may begin with "["
-    rows = start.startswith("[") and (inner in ("{", "[") or bool(_name_of_list(head.path)))
+    rows = start.startswith("[") and (inner in ("{", "[") or bool(curve_named_by(head.path)))
     if not (rows or start.startswith("{")) or head.size > MAX_BYTES:
         return False
     if json_lines.identify(head) or json_lines.is_state(head):
@@ -293,7 +293,7 @@ def _named_by_file(document: Any, path: Path) -> list[Row]:
     if all(map(_is_point, document)):
         metric = path.stem.partition("-tag-")[2] or path.stem
         return [{"wall_time": t, "step": s, metric: v} for t, s, v in document]
-    metric = _name_of_list(path)
+    metric = curve_named_by(path)
     if metric and (by_step := _numbered(document)):
         return [{"step": step, metric: value} for step, value in by_step.items()]
     if metric and (of_both := _with_held_out(document)):
@@ -303,10 +303,6 @@ def _named_by_file(document: Any, path: Path) -> list[Row]:
     if not metric or 2 * sum(isinstance(value, kinds) for value in values) <= len(values):
         return []
     return [{metric: value} if isinstance(value, int | float) else {} for value in values]
-
-
-def _name_of_list(path: Path) -> str:
-    return loss_of(path) or (path.stem if role_of(path.stem) is Role.OBJECTIVE else "")
 
 
 def _with_held_out(rows: list[Any]) -> list[tuple[int, float, float]]:

@@ -359,8 +359,8 @@ def loss_of(path: Path) -> str:
     return path.stem if names_a_loss(path.stem) else ""
 
 
-def course_of(path: Path) -> str:
-    """As `loss_of`, also of a reward."""
+def curve_named_by(path: Path) -> str:
+    """The name of a file without its suffix, if it is that of a loss or a reward; "" for any other file."""
     return loss_of(path) or (path.stem if role_of(path.stem) is Role.OBJECTIVE else "")
 
 
