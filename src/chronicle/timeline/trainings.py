@@ -86,7 +86,8 @@ def _related(courses: Sequence[Course], relation: str, order_given: bool, severa
         if chosen is not None:
             pair = Pair(trainings[chosen].latest, after, trainings[chosen].root)
             is_second = several and len(trainings) == 1
-            is_sure = is_decided and (not is_second or _died(pair.before.attempt))
+            died = joins.how_ended(pair.before.attempt) in joins.ENDED_BADLY
+            is_sure = is_decided and (not is_second or died)
             reason = next(pair.reasons_apart(relation, is_sure), None)
             departure = joins.separate_training(pair, reason) if reason else None
         if chosen is None or departure is not None:
@@ -99,10 +100,6 @@ def _related(courses: Sequence[Course], relation: str, order_given: bool, severa
             training.follow(after, chain=order_given)
         latest[chosen] = after
     return trainings
-
-
-def _died(attempt: Attempt) -> bool:
-    return joins.how_ended(attempt) in joins.ENDED_BADLY
 
 
 def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterator[str]:
