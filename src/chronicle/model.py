@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Steps = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Facts = Mapping[str, Any]
 COLUMNS = ("run", "attempt", "metric", "role", "live", "step", "value", "time")  # of points in long form
 
@@ -213,7 +214,7 @@ class Track(Series):
     from; ``live`` is False for points that a later attempt overtook."""
 
     attempt: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    live: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    live: Mask = field(default_factory=lambda: np.empty(0, np.bool_))
 
     def rows_of(self, attempt: int) -> slice:
         """The rows of an attempt, which stand together."""

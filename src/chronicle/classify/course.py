@@ -27,13 +27,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.classify import measure
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
 from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, fit, inflation, median, running
 from chronicle.classify.thresholds import Thresholds
-from chronicle.model import Floats, Series
+from chronicle.model import Floats, Mask, Series
 
 MEDIANS_OF_FIT = 96  # at most: more cost time and do not determine five parameters better
 FEWEST_SAMPLES = 32  # of a loss that has a course
@@ -135,7 +134,7 @@ def may_deviate(steps: Floats, y: Floats, limits: Thresholds) -> bool:
     x, level, samples = medians_of(steps, y, MEDIANS_OF_SCREENING)
     t, noise = (x - x[0]) / max(x[-1] - x[0], 1.0), difference_noise(y)
 
-    def falls(first: NDArray[np.bool_], last: NDArray[np.bool_], share: float) -> bool:
+    def falls(first: Mask, last: Mask, share: float) -> bool:
         error = MEDIAN_ERROR * noise * (1 / samples[first].sum() + 1 / samples[last].sum()) ** 0.5
         fall = median(level[first]) - median(level[last])
         return bool(fall >= max(limits.moved, limits.single_t * error, share * (level[0] - level[-1])))

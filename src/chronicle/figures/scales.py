@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet, one_line, text_px
@@ -20,7 +19,7 @@ from chronicle.metrics.by_values import measured_rows
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import SCORES, shown_metric
 from chronicle.metrics.values import count, level
-from chronicle.model import Diagnosis, Finding, Floats, Role, Timeline, Track, cached_by_object
+from chronicle.model import Diagnosis, Finding, Floats, Mask, Role, Timeline, Track, cached_by_object
 from chronicle.story.measured import finite_values
 
 MOST_PANELS = 4
@@ -231,7 +230,7 @@ class Window(NamedTuple):
         """The distance of a step, or of each in an array, from the left edge of a panel."""
         return (steps - self.first) * (self.width / (self.last - self.first))
 
-    def holds(self, steps: Floats) -> NDArray[np.bool_]:
+    def holds(self, steps: Floats) -> Mask:
         return (steps >= self.first) & (steps <= self.last)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.metrics.values import gathered
-from chronicle.model import Floats, Role, Series, Steps
+from chronicle.model import Floats, Mask, Role, Series, Steps
 
 SORTED_VALUES = 1024  # up to this many values, sorting is as fast as partitioning
 FEWEST_ROWS = 8  # an equation that holds in fewer rows may be chance
@@ -79,7 +79,7 @@ def median(values: NDArray[Any]) -> float:
     return float(row[half] if n % 2 else (row[half - 1] + row[half]) / 2)
 
 
-def equal(a: Floats, b: Floats) -> NDArray[np.bool_]:
+def equal(a: Floats, b: Floats) -> Mask:
     """Where values are exactly equal (NaN equals NaN): both were written by one program."""
     return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))
 
@@ -91,7 +91,7 @@ def zeros_in_front(values: Floats) -> int:
     return zeros if zeros < len(values) and not values[:zeros].any() else 0
 
 
-def is_filler(values: Floats) -> NDArray[np.bool_]:
+def is_filler(values: Floats) -> Mask:
     """Where -1 stands for a loss that was not measured: in several rows, if the loss is never negative
     otherwise, and no whole number. Empty cells of other tables say the same."""
     filler = np.asarray(values == -1)
@@ -132,7 +132,7 @@ def first_showings(values: Floats, *, in_bar: bool = False) -> NDArray[np.intp] 
     return np.append(0, np.arange(firsts[1], len(values), int(usual)))
 
 
-def is_new(steps: Steps, values: Floats) -> NDArray[np.bool_]:
+def is_new(steps: Steps, values: Floats) -> Mask:
     """Which rows are not the one before again."""
     return np.append(True, (np.diff(steps) != 0) | ~equal(values[1:], values[:-1]))
 

@@ -13,7 +13,6 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.metrics import aliases, arithmetic, names
 from chronicle.metrics.arithmetic import FEWEST_ROWS, any_numbers, median
@@ -28,7 +27,7 @@ from chronicle.metrics.names import (
     with_role,
 )
 from chronicle.metrics.values import gathered, grouped
-from chronicle.model import Floats, Role, Series
+from chronicle.model import Floats, Mask, Role, Series
 
 Log = Mapping[str, Series]  # by name
 Roles = Mapping[str, Role]
@@ -54,7 +53,7 @@ class ByValues(NamedTuple):
     why: str
 
 
-def measured_rows(values: Floats, role: Role) -> slice | NDArray[np.bool_]:
+def measured_rows(values: Floats, role: Role) -> slice | Mask:
     """The rows in which a metric was measured. A loss was not in rows of zeros before the first one is known,
     nor where -1 stands in its place; a throughput was not where it is negative, unless all values are."""
     kept = np.ones(len(values), bool)
@@ -66,7 +65,7 @@ def measured_rows(values: Floats, role: Role) -> slice | NDArray[np.bool_]:
     return kept if kept.any() and not kept.all() else slice(None)
 
 
-def measurements(values: Floats, role: Role) -> tuple[slice | NDArray[np.bool_], Floats]:
+def measurements(values: Floats, role: Role) -> tuple[slice | Mask, Floats]:
     """The rows in which a loss was measured, and the measurements. A loss may be logged as a running sum,
     whose terms are the measurements. Other metrics are returned as they are."""
     if role not in LOSSES:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, LAUNCH_NAMES, STEP_NAMES
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import role_of
-from chronicle.model import Fault, Floats, Place, Role, Steps
+from chronicle.model import Fault, Floats, Mask, Place, Role, Steps
 from chronicle.readers.text import clean
 
 MANY = 4  # values of another counter between two steps: more than a single evaluation
@@ -42,8 +42,6 @@ _NUMBERS = ("index", "idx", "number", "id", "count", "counter", "num")  # with w
 _TOTAL_PREFIXES = ("max_", "total_", "num_")  # what it counts up to: `global_step/max_steps`
 _COUNTERS = {*IN_EPOCH_NAMES, *EPOCH_NAMES}  # of what may begin again
 _TRACKER_STEP = "_step"  # counts calls of the tracker: any step that the trainer counts is preferred
-
-Mask = NDArray[np.bool_]
 
 
 @lru_cache(maxsize=_CACHED_NAMES)

@@ -19,10 +19,10 @@ from chronicle.metrics.aliases import FRAME_STEP_NAMES
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.roles import assign
 from chronicle.metrics.values import grouped
-from chronicle.model import Attempt, Floats, Join, Role, Series, Steps, Timeline
+from chronicle.model import Attempt, Floats, Join, Mask, Role, Series, Steps, Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
 from chronicle.timeline.copies import without_copies, without_logs_of_the_whole, without_other_ranks
-from chronicle.timeline.courses import Mask, by_name, course, in_order
+from chronicle.timeline.courses import by_name, course, in_order
 from chronicle.timeline.joins import faults_in_order, without_machines
 from chronicle.timeline.relation import Pair, Relation, reached
 from chronicle.timeline.split import split

@@ -21,7 +21,6 @@ from chronicle.metrics.values import grouped, natural
 from chronicle.model import Attempt, Role, Series, Timeline, cached_by_object
 
 Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 PART = re.compile(r"#\d+$")  # at the end of the name of one of several attempts in a log, see `split`
 _ALL_PARTS = re.compile(r"(?:#\d+)+$")  # a log may hold several launches, and a launch several attempts
 # Planned before the run, and so equal in two attempts that otherwise differ.

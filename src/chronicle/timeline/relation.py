@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from chronicle.metrics import arithmetic
 from chronicle.metrics.arithmetic import any_numbers, rounding
-from chronicle.model import Attempt, Floats, Role, Series
-from chronicle.timeline.courses import SCHEDULES, Course, Index, Mask, is_counter, process
+from chronicle.model import Attempt, Floats, Mask, Role, Series
+from chronicle.timeline.courses import SCHEDULES, Course, Index, is_counter, process
 
 SAME_DIFFERENCE = 2e-3  # two loggers may round one value to values with this relative difference
 _AGREEING_SHARE = 0.95  # share of the common points of two copies that must be equal

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.model import Attempt, Floats, Join, JoinKind, Series, StepBack, Steps, Timeline, Track
+from chronicle.model import Attempt, Floats, Join, JoinKind, Mask, Series, StepBack, Steps, Timeline, Track
 from chronicle.timeline import joins
-from chronicle.timeline.courses import PART, Course, Index, Mask, clock, process
+from chronicle.timeline.courses import PART, Course, Index, clock, process
 from chronicle.timeline.joins import COSTS, Piece
 from chronicle.timeline.relation import Pair, Relation, reached, side_by_side
 

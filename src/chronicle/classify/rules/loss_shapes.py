@@ -56,7 +56,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
@@ -77,7 +76,7 @@ from chronicle.classify.report import (
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.names import is_error
-from chronicle.model import Attempt, Finding, Role, Series
+from chronicle.model import Attempt, Finding, Mask, Role, Series
 
 FAST, SLOW, NOT_FULLY = "spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery"
 AFTER, NO_SPIKE, SHIFT = "divergence-after-spike", "divergence-no-spike", "level-shift"
@@ -456,7 +455,7 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
     return finding(NAN, at, checks, 0.95 if at_end else 0.75, 0.9, other)
 
 
-def _goes_on_meanwhile(whole: Series | None, part: Series, zero: NDArray[np.bool_]) -> bool:
+def _goes_on_meanwhile(whole: Series | None, part: Series, zero: Mask) -> bool:
     """Whether the whole loss is neither zero nor lost where a part of it is zero."""
     if whole is None or whole is part:
         return False
@@ -464,7 +463,7 @@ def _goes_on_meanwhile(whole: Series | None, part: Series, zero: NDArray[np.bool
     return len(meanwhile) > 0 and bool((np.isfinite(meanwhile) & (meanwhile != 0.0)).all())
 
 
-def _is_scattered(zero: NDArray[np.bool_]) -> bool:
+def _is_scattered(zero: Mask) -> bool:
     """Whether a share of all samples is zero, one by one as by chance and in each quarter as often: batches
     in which there is nothing to lose. As many NaN would have left no weights for the values between them."""
     share, *quarters = (float(part.mean()) for part in (zero, *np.array_split(zero, 4)))

@@ -23,10 +23,9 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.metrics.arithmetic import any_numbers
-from chronicle.model import Attempt, Fault, Floats, Place, Role, Steps
+from chronicle.model import Attempt, Fault, Floats, Mask, Place, Role, Steps
 from chronicle.readers.columns import FILTERED_LOSS, number, numbers
 from chronicle.readers.console.chunks import time_in, words_start
 from chronicle.readers.console.log import Line, Log, Rows
@@ -187,7 +186,7 @@ class Bars:
         return float(max(maybe[maybe > 0], key=agreeing, default=0.0)), False
 
 
-def _fit(steps: Steps, epochs: Floats, steps_per_epoch: float) -> NDArray[np.bool_]:
+def _fit(steps: Steps, epochs: Floats, steps_per_epoch: float) -> Mask:
     """Whether the epochs of lines agree with these steps."""
     with np.errstate(invalid="ignore"):
         error = np.maximum(_EPOCH_ERROR, _EPOCH_ERROR_SHARE * epochs)

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from chronicle.model import Mask
 from chronicle.readers.packed import begins_archive
 from chronicle.readers.text import clean
 
 U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]
 Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Damage = list[tuple[int, str]]
 
 HEADER, FOOTER = 12, 4  # bytes of a frame before and after its payload
