@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet, one_line, text_px
 from chronicle.metrics.by_values import measured_rows
-from chronicle.metrics.names import LOSSES
+from chronicle.metrics.names import COUNTERS, LOSSES
 from chronicle.metrics.roles import SCORES, shown_metric
 from chronicle.metrics.values import count, level
 from chronicle.model import Diagnosis, Finding, Floats, Mask, Role, Timeline, Track, cached_by_object
@@ -30,7 +30,6 @@ _STYLES: Mapping[str, tuple[float, ...]] = {
     "third": (1.2, 1.4),
     "ink2": (5, 1.4, 1, 1.4),
 }
-_COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _CONTEXT = (Role.GRAD_NORM, Role.LEARNING_RATE, Role.RATIO, Role.VALIDATION_LOSS, Role.THROUGHPUT)
 _LARGEST = 1e290  # larger values would overflow when a margin is added
 
@@ -121,7 +120,7 @@ def all_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
 
 
 def _longest_first(tracks: dict[str, Track]) -> list[Track]:
-    return sorted((t for t in tracks.values() if t.role not in _COUNTERS), key=lambda t: -len(t))
+    return sorted((t for t in tracks.values() if t.role not in COUNTERS), key=lambda t: -len(t))
 
 
 def finding_panels(timeline: Timeline, first: Panel, finding: Finding) -> list[Panel]:

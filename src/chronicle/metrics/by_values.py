@@ -42,7 +42,6 @@ _AGAINST = -0.8  # correlation of a score with a loss
 _NEGATED = {Role.SCORE: Role.LOSS, Role.VALIDATION_SCORE: Role.VALIDATION_LOSS}
 _TOTALS = ("total", "sum")
 _PHASES = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
-_OF_PHASES = _PHASES[0] | _PHASES[1]
 _CLOCKS = ("time", "seconds", "time s", "time sec")  # of a step, or since the start
 
 
@@ -94,7 +93,7 @@ def by_values(series: Log) -> dict[str, ByValues]:
     undecided_names, totals = _undecided(tuple(series))
     undecided = {name: series[name] for name in undecided_names}
     decided = _shares(undecided)
-    in_phases = [name for name in series if plain(name) in _OF_PHASES]
+    in_phases = [name for name in series if plain(name) in aliases.OF_PHASES]
     if all(arithmetic.are_counts(series[name].values) for name in in_phases):
         decided |= dict.fromkeys(in_phases, ByValues(Role.OTHER, "counts something, in whole numbers"))
     else:

@@ -33,6 +33,7 @@ _SIZE = re.compile(
     r"|train(?:ing)? (?:(?:n|num) (?:samples|examples|images)|(?:set )?sizes?)"
 )
 _COUNTED = {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}
+COUNTERS = tuple(_COUNTED)
 _UNITS = (
     (r"\btflops?\b", "TFLOP/s"),
     (r"\b(tokens?|toks?)\b", "tokens/s"),
@@ -45,6 +46,7 @@ _OF_ONE_SIDE = aliases.GENERATORS | aliases.OPPONENTS | aliases.DISTANCES | {"id
 MIN_POINTS = 8  # fewer points than this are no series to judge
 LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 MEASURES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE)  # of how well a model does
+JUDGED = (*LOSSES, *MEASURES)
 
 
 @lru_cache(maxsize=_MOST_NAMES)

@@ -30,7 +30,13 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.metrics.aliases import METRIC_NAMES, OF_EVALUATION, OF_TRAINING, RUN_NAMES, VALUE_NAMES
+from chronicle.metrics.aliases import (
+    METRIC_NAMES,
+    OF_PHASES,
+    OF_TRAINING,
+    RUN_NAMES,
+    VALUE_NAMES,
+)
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import name_words, names_a_loss, role_of
 from chronicle.model import Attempt, Fault, Place, Role
@@ -291,7 +297,7 @@ def _chosen(path: Path, forms: Mapping[str, Form]) -> dict[str, Form]:
 
 def _says_more(name: str) -> bool:
     """Whether a name is more than a single letter, as variables have it, or a word for a part of the data."""
-    return len(name) > 1 and not name_words(name) <= OF_TRAINING | OF_EVALUATION
+    return len(name) > 1 and not name_words(name) <= OF_PHASES
 
 
 def _names_metric(name: str, *, counted: bool) -> bool:

@@ -38,7 +38,7 @@ from chronicle.readers.columns import (
 )
 from chronicle.readers.csv_cells import Table, cells_of, delimiter_of, first_rows, header_names
 from chronicle.readers.facts import named_facts
-from chronicle.readers.json_lines import MOVING, Row, flat
+from chronicle.readers.json_lines import Row, flat, tells_of_training
 from chronicle.readers.runs_in_table import attempts_of, curve_named_by, loss_of, may_change_settings, runs_of
 from chronicle.readers.step_axis import Column, column_key, counts_steps
 from chronicle.readers.text import Head, clean, encoding_of, json_or_none
@@ -379,7 +379,7 @@ def _named_lists(head: Head) -> tuple[list[Row], bool] | None:
         text = text[: text.rfind(",")]  # behind which a number may be cut
     lists = {name: _list_in(f"[{cells}]") for name, cells in _NAMED_LIST.findall(text)}
     alone = not _NAMED_LIST.sub("", text).strip() and min(map(len, lists.values())) >= FEWEST_ROWS
-    if not alone or not any(role_of(name) in MOVING for name in lists):
+    if not alone or not any(map(tells_of_training, lists)):
         return None
     return _rows_of_columns(lists), is_cut
 
@@ -426,7 +426,7 @@ def _rows_in_bars(lines: Iterable[str]) -> tuple[list[Row], bool]:
             if names and numeric and len(cells) == len(names) and not is_cut:
                 row = zip(names, cells, strict=True)
                 rows.append({name: number(cell) for name, cell in row if not is_blank(cell)})
-        elif not names and any(map(counts_steps, above)) and any(role_of(name) in MOVING for name in above):
+        elif not names and any(map(counts_steps, above)) and any(map(tells_of_training, above)):
             names = header_names(above)
     return rows, is_cut
 

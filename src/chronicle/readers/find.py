@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from chronicle.errors import LogError, UsageError, contained
-from chronicle.metrics.aliases import COMPONENTS, OF_EVALUATION, OF_TRAINING
+from chronicle.metrics.aliases import COMPONENTS, OF_PHASES
 from chronicle.metrics.names import names_a_loss
 from chronicle.metrics.values import grouped, natural
 from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook, is_of_logs
@@ -47,13 +47,12 @@ _KNOWN_LOGS = set[tuple[str, tuple[int, ...]]]()
 _TABLES = (".csv", ".tsv")
 _HIDDEN_STORES = frozenset([".neptune"])
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
-WRITERS = OF_TRAINING | OF_EVALUATION
 _ATTEMPT = re.compile(
     r"(?i)(version|v|attempt|try|restart|resumed?|segment|part|checkpoint|job|launch|phase|stage)[-_]?\d+"
 )
 _LAUNCH = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # of the HF Trainer: runs/May04_12-00-00_host
 # First words of file names that say what a log is, not which run it is of.
-_COMMON_WORDS = WRITERS | {
+_COMMON_WORDS = OF_PHASES | {
     *("metrics", "metric", "log", "logs", "history", "progress", "results", "result", "stats", "run"),
     *("measurements", "trainer", "loss", "losses", "epoch", "output", "scalars", "dmesg", "kern", "kernel"),
     *("syslog", "journal", "slurm", "job", "stdout", "stderr", "monitor"),
@@ -370,7 +369,7 @@ def _is_part(folder: Folder, *, beside_logs: bool) -> bool:
     name = folder.path.name
     launches = name == "runs" and all(_LAUNCH.fullmatch(below.path.name) for below in folder.folders)
     is_beside = beside_logs and (launches or bool(BY_TIME.fullmatch(name)))
-    return bool(_ATTEMPT.fullmatch(name)) or name.lower() in WRITERS or is_beside
+    return bool(_ATTEMPT.fullmatch(name)) or name.lower() in OF_PHASES or is_beside
 
 
 def _of_add_scalars(folder: Folder, beside: list[Path]) -> bool:
@@ -425,7 +424,7 @@ def _families(logs: list[Path]) -> dict[str, list[Path]]:
 def _is_part_of_training(log: Path) -> bool:
     """Whether a log holds a phase or a part of a training, and its name does not say of which training."""
     word = _first_word(log)
-    return "tfevents" in log.name or word in WRITERS or (word in COMPONENTS and names_a_loss(log.stem))
+    return "tfevents" in log.name or word in OF_PHASES or (word in COMPONENTS and names_a_loss(log.stem))
 
 
 def _shared_name(log: Path) -> str:

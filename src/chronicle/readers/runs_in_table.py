@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics import aliases
-from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES, word_set
+from chronicle.metrics.aliases import OF_EVALUATION, OF_PHASES, OF_TRAINING, TIME_NAMES, word_set
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import LOSSES, MEASURES, name_words, names_a_loss, plain, role_of, says_nothing
 from chronicle.metrics.values import distinct_names
@@ -33,7 +33,6 @@ from chronicle.readers.columns import attempt_of, columns_of
 from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter
 from chronicle.readers.text import clean
 
-_PHASES = OF_TRAINING | OF_EVALUATION
 OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
 EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, whose names begin with the run
 
@@ -316,15 +315,15 @@ def _phases_in(name: str, column: Column) -> list[str]:
     """The word for its phase in each cell of a column that tells them apart, as a flag does (`is_validation`)
     or one of texts: of any name where it holds nothing else; [] for any other column."""
     is_flag, phase = (key := column_key(name)).startswith("is_"), key.removeprefix("is_")
-    if not (phase in _PHASES if is_flag else column.is_text):
+    if not (phase in OF_PHASES if is_flag else column.is_text):
         return []
     texts = (str(word).strip().lower() for word in column.values)
-    words = [next(filter(_PHASES.__contains__, re.split(r"[\W_]+", text)), text) for text in texts]
+    words = [next(filter(OF_PHASES.__contains__, re.split(r"[\W_]+", text)), text) for text in texts]
     if is_flag:
         other = "train" if phase in OF_EVALUATION else "val"
         of_flag = {"true": phase, "1": phase, "1.0": phase, "false": other, "0": other, "0.0": other}
         words = [of_flag.get(word, "") for word in words]
-    known = Counter(word for word in words if word in _PHASES)
+    known = Counter(word for word in words if word in OF_PHASES)
     both = known.keys() & OF_TRAINING and known.keys() & OF_EVALUATION
     enough = len(words) // 2 + 1 if is_flag or phase in aliases.PHASE_NAMES else len(words)
     return words if both and known.total() >= enough else []
@@ -368,7 +367,7 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
     """Columns by run, if the name of the file alone says that they are losses; else one run "". Several
     columns whose names say nothing are a run each, since parts of one training have names."""
     if role_of(path.stem) in MEASURES:  # alone, `train` and `val` are those of a loss
-        columns = {f"{path.stem}/{n}" if plain(n) in _PHASES else n: c for n, c in columns.items()}
+        columns = {f"{path.stem}/{n}" if plain(n) in OF_PHASES else n: c for n, c in columns.items()}
     columns = held_out_by_file(path, columns)
     metrics = [name for name in columns if not is_counter(name)]
     if not (loss := loss_of(path)) or any(map(names_a_loss, metrics)):

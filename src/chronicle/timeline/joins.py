@@ -16,6 +16,7 @@ import numpy as np
 
 from chronicle import model
 from chronicle.metrics.aliases import has_year, in_year_of
+from chronicle.metrics.names import COUNTERS
 from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Timeline, Track
 from chronicle.timeline import relation
 from chronicle.timeline.courses import Course, clock, distinct_in, one_of_each, step_ends, wall_clock
@@ -103,7 +104,7 @@ def _changed_quantities(pair: Pair) -> Iterator[model.Change]:
             was, now, step, logged = _values_at_join(old, new)
             if was is None or was == now:
                 continue
-            if role in relation.COUNTERS:
+            if role in COUNTERS:
                 strides = [np.diff(s.values[np.isfinite(s.values)]) for s in (old, new)]
                 if any((d < 0).any() or not len(d) for d in strides):
                     continue  # what falls is no counter

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from chronicle.metrics import arithmetic
 from chronicle.metrics.arithmetic import any_numbers, rounding
+from chronicle.metrics.names import COUNTERS
 from chronicle.model import Attempt, Floats, Mask, Role, Series
 from chronicle.timeline.courses import SCHEDULES, Course, Index, is_counter, process
 
@@ -38,7 +39,6 @@ _NEAR_END_SHARE = 0.25  # a loss goes on if it is nearer to the end than this sh
 _FAR_NOISES = 4.0  # a loss has moved if it did by this many times its noise
 _OF_WINDOWS = (Role.STEP_TIME, Role.THROUGHPUT, Role.OTHER)  # of which each logger may log means of its own
 _COLUMNS = ("steps", "values", "times")
-COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _TRAINED = frozenset(
     (Role.LOSS, Role.DATASET_LOSS, Role.GRAD_NORM, Role.LOSS_SCALE, Role.LEARNING_RATE, Role.BATCH_SIZE)
 )

@@ -26,14 +26,14 @@ import numpy as np
 
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.model import Attempt, Fault, Floats, Mask, Place, Role, Steps
-from chronicle.readers.columns import FILTERED_LOSS, number, numbers
+from chronicle.readers.columns import CLOSING, FILTERED_LOSS, number, numbers
 from chronicle.readers.console.chunks import time_in, words_start
 from chronicle.readers.console.log import Line, Log, Rows
 from chronicle.readers.text import clean
 
 # --- Hugging Face's Trainer ---
 _A_TEXT = r": (?:True|False|None)\b|: '(?!-?nan|-?inf)[A-Za-z_/]"  # a value of settings: `'cuda': True`
-_NO_TRAINING = rf"(?!eval_|train_runtime|[^{{}}\n]{{0,4000}}?(?:{_A_TEXT}))"
+_NO_TRAINING = rf"(?!eval_|{CLOSING}|[^{{}}\n]{{0,4000}}?(?:{_A_TEXT}))"
 _HF_MARKS = (rf"\{{'{_NO_TRAINING}[^{{}}\n]{{0,4000}}?'epoch': '?\d".encode(),)
 
 _HF_LINE = re.compile(rb"\{'[\w./ -]+': |(?:^|[\s:|)\]>])\d+%\|[^|]*\| *\d+/\d+ \[")
@@ -44,7 +44,6 @@ _BAR = re.compile(r" *\d+%\|[^|]*\| *(\d{1,18})/(\d{1,18}) \[")
 _OF = re.compile(r"'(global_step)/max_steps': '(\d{1,18})/\d+'")  # ms-swift
 _STEPS = ("global_step", "step")  # of trainers whose lines name the step
 _OF_TRAINING = re.compile(r"loss|(?!eval|train|test)\w+_loss")  # SetFit calls it embedding_loss
-_SUMMARY = "train_runtime"
 _EPOCH_ERROR, _EPOCH_ERROR_SHARE = 0.006, 0.0006  # epochs are printed with two decimals, or with four digits
 _LATE_EPOCHS = 0.1  # by which the last bar is further than an evaluation, at least
 _MOST_BARS, _MOST_EPOCHS = 64, 1e6
@@ -214,7 +213,7 @@ def _read_hf(path: Path) -> list[Attempt]:
                 log.add(line, own["n_rows"], more)
             continue
         bars.loss = bars.loss or next(filter(_OF_TRAINING.fullmatch, sorted(values)), "")
-        if _SUMMARY in values and bars.loss not in values:  # some log the time so far in each line
+        if CLOSING in values and bars.loss not in values:  # some log the time so far in each line
             log.fact("summary", values)
             log.facts["ended"] = "finished"  # whatever fails after it
             bars.end_epoch, own["ended"] = values.get("epoch", 0.0), True

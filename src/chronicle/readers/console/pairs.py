@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
-from chronicle.metrics.names import LOSSES, MEASURES, compiled, role_of
+from chronicle.metrics.names import JUDGED, MEASURES, compiled, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import WRAPPED, number
 from chronicle.readers.console.chunks import shortened, units_as_names
@@ -25,7 +25,7 @@ _N_STEP_RANKS = 2 * len(STEP_NAMES)  # the ranks of `step_rank`; names that coun
 EPOCH_WORDS = ("epoch", "ep")
 PROGRESS = "progress"  # the name of "12/100" and of bars
 IMPROVED = "improved "  # begins the name of a loss that is logged only when it is the best so far, or again
-_JUDGED = {*LOSSES, *MEASURES, Role.GRAD_NORM, Role.LEARNING_RATE}
+_JUDGED = {*JUDGED, Role.GRAD_NORM, Role.LEARNING_RATE}
 # Words that make a counter's name one that does not count: "best step", "save every 100 steps".
 _NO_COUNT = word_set("""
     accum accumulation best checkpoint every final first grad gradient inner last log max min n next num

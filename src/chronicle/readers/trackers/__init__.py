@@ -25,13 +25,12 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place, Role, Series, Steps
-from chronicle.readers.columns import attempt_of, number
+from chronicle.readers.columns import CLOSING, attempt_of, number
 from chronicle.readers.facts import config_facts
 from chronicle.readers.step_axis import Column, axis_by_name, counted_by
 from chronicle.readers.text import SQLITE_STARTS, Head
 from chronicle.workspace.locks import scratch
 
-CLOSING = "train_runtime"  # a metric of transformers, logged once with the means over a whole training
 AXIS = "global_step"
 _FEW = 3  # values of the tests after a training, which are logged without a step
 _Points = tuple["array[int]", "array[float]", "array[float]"]  # steps, values, times of a metric
@@ -159,7 +158,7 @@ def seconds(time_ms: Any) -> float | None:
         return None
 
 
-MAX_CELL = 1 << 24  # bytes
+MAX_CELL = 1 << 24  # bytes, also of a message in a file
 MAX_WAIT_S = 60.0  # for a batch of rows
 BATCH_ROWS, MAX_TABLES = 10_000, 1000
 

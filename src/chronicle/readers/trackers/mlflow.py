@@ -21,12 +21,12 @@ from chronicle.errors import BadLog
 from chronicle.metrics.values import distinct_names, gathered
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import trackers
+from chronicle.readers.facts import MAX_TEXT
 from chronicle.readers.text import SQLITE_STARTS, Head, Lines, clean
 from chronicle.readers.trackers import PointLog, Store, typed
 
 _INFINITE = {sign * sys.float_info.max: sign * math.inf for sign in (1, -1)}  # as the database stores it
 MAX_FILES = 10_000  # metrics, parameters or tags of one run
-MAX_TEXT = 1000
 _POINT = re.compile(r"1\d{12} [-+.\w]+ -?\d+")  # of a metric, in the milliseconds of these decades
 SYSTEM = "system/"  # metrics of the machine, which MLflow logs with a step of their own
 

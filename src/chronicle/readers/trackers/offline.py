@@ -32,10 +32,8 @@ from chronicle.readers.facts import config_facts
 from chronicle.readers.json_lines import Row, flat, whole_document
 from chronicle.readers.packed import most_unpacked, too_large
 from chronicle.readers.text import SQLITE_STARTS, ZIP_STARTS, Faults, Head, clean, json_or_none
-from chronicle.readers.trackers import PointLog, Store, only_file, opened, tables_of, typed
+from chronicle.readers.trackers import MAX_CELL, PointLog, Store, only_file, opened, tables_of, typed
 from chronicle.readers.trackers.wandb import faults_of_records, seconds_of
-
-LONGEST = 1 << 24  # characters of a message
 
 
 @dataclass(frozen=True)
@@ -86,13 +84,13 @@ class OfflineFolder(Offline):
 def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:
     """Calls ``take`` with each object on a line, or in a list on it; returns whether the last line is cut."""
     with file:
-        for number, line in enumerate(iter(partial(file.readline, LONGEST), b""), 1):
+        for number, line in enumerate(iter(partial(file.readline, MAX_CELL), b""), 1):
             content = json_or_none(line)
             messages = content if isinstance(content, list) else [content]
             if messages and all(isinstance(message, dict) for message in messages):
                 for message in messages:
                     take(message)
-            elif not line.endswith(b"\n") and len(line) < LONGEST:
+            elif not line.endswith(b"\n") and len(line) < MAX_CELL:
                 return True
             elif messages:
                 faults.add("message is no JSON object; skipped", line=number)
@@ -304,7 +302,7 @@ def _replaced(console: Path) -> tuple[float, float]:
     """The time [Unix ms] from which the client writes another number in place of NaN, as its console output
     says, and this number; (infinity, NaN) if it never did."""
     with suppress(OSError, ValueError), console.open("rb") as file:
-        for line in iter(partial(file.readline, LONGEST), b""):
+        for line in iter(partial(file.readline, MAX_CELL), b""):
             if replacement := _REPLACED.search(line):
                 return float(json.loads(line)[0].get("timestamp", math.inf)), float(replacement[1])
     return math.inf, math.nan
