@@ -10,7 +10,7 @@ import numpy as np
 from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.kernel.step import SINGLE_PRECISION
 from chronicle.classify.measure import FEWEST_POINTS, can_resolve, improves, median, positive, rises, trend
-from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
+from chronicle.classify.patterns import BY_ID, ODD_ONES, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated, numbered, overlap
 from chronicle.classify.resumed import judged, validation_stays
 from chronicle.classify.rules import RULES, loss_shapes, schedule, whole_run
@@ -37,7 +37,7 @@ AT_ONCE_SHARE = 0.01  # of the steps: a rise that is over by then is of the star
 MOVES_ALONG = 0.9  # correlation of the moves of a loss with those of the part that is most of it
 SETTING_SAMPLES = 8  # around a change of a logged setting; and the most changes of a setting
 WILD_FALL_SCALES = 6.0  # of a wild loss: two first values are not so far above its end by chance
-WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
+WHOLE_RUN, PROPERTIES = having(Trait.WHOLE_RUN), having(Trait.PROPERTY)
 
 
 @any_numbers
@@ -142,7 +142,7 @@ def is_live(view: View, finding: Finding) -> bool:
 
 
 def _judge(view: View, live: Sequence[Finding]) -> Verdict:
-    odd = any(f.pattern in ODD for f in live)
+    odd = any(f.pattern in ODD_ONES for f in live)
     # an event that explains the run also explains the level at which it left the loss
     verdicts = {verdict_of(view, f) for f in live if not (odd and f.pattern == SHIFT)}
     if Verdict.BAD in verdicts:
@@ -391,7 +391,7 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
     if verdict is Verdict.GOOD:
         return _because_good(view, live, how)
     odd = verdict is Verdict.UNEXPECTED
-    guilty = [f for f in live if (f.pattern in ODD if odd else verdict_of(view, f) is verdict)]
+    guilty = [f for f in live if (f.pattern in ODD_ONES if odd else verdict_of(view, f) is verdict)]
     if guilty:
         first, more = guilty[0], f", and {len(guilty) - 1} more" if len(guilty) > 1 else ""
         what = BY_ID[first.pattern].title + (f" in {first.metric}" if first.metric else "")

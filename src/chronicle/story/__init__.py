@@ -14,10 +14,11 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
+from chronicle.classify.patterns import ODD_ONES
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.values import clipped, count, grouped, moment, ordinal, plainly, plural
 from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
-from chronicle.story.measured import CALM, COURSE, ODD, OVERALL, RISES, RunView, final_level
+from chronicle.story.measured import CALM, COURSE, OVERALL, RISES, RunView, final_level
 from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.sentences import listed
 from chronicle.story.signs import CAUSE_SAMPLES, event_name
@@ -117,7 +118,7 @@ def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
     which the run kept. For a good run these are its calm course, then what it recovered from."""
     findings = [event for event in happened if event.kind is EventKind.FINDING and event.live]
     if verdict is Verdict.UNEXPECTED:
-        findings = [event for event in findings if event.shows(ODD)]
+        findings = [event for event in findings if event.shows(ODD_ONES)]
     elif verdict is not Verdict.GOOD:
         single = [event for event in findings if not event.shows(OVERALL)]
         findings = [event for event in findings if event.verdict is verdict] or single

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.classify.measure import FEWEST_POINTS
-from chronicle.classify.patterns import BY_ID, Trait, having
+from chronicle.classify.patterns import BY_ID, DIVERGENCES, ODD_ONES, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
 from chronicle.metrics.aliases import median_gap
@@ -51,8 +51,10 @@ _NAMES = {
 _OUGHT_TO_RISE = (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
 """Patterns that are a rise of the loss. An event that shows several of them has the name of the gravest."""
-DIVERGES, CALM, ODD = having(Trait.DIVERGES), having(Trait.CALM), having(Trait.ODD)
-COURSE = having(Trait.WHOLE_RUN) - ODD  # patterns of the course of the whole run, without a step of their own
+CALM = having(Trait.CALM)
+COURSE = (
+    having(Trait.WHOLE_RUN) - ODD_ONES
+)  # patterns of the course of the whole run, without a step of their own
 OVERALL = having(Trait.CALM | Trait.PROPERTY)  # patterns of the log or the whole course, which are no event
 _ABOUT_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
 _NEVER_GROUPED = OVERALL | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
@@ -415,7 +417,7 @@ def _onset_step(finding: Finding) -> float:
 def _is_same_divergence(first: Finding, later: Finding) -> bool:
     """Whether ``later`` continues the divergence ``first``, which never ended and kept half of its height."""
     left, height = evidence_number(first, "residual_log"), evidence_number(first, "height_log")
-    diverge = {first.pattern, later.pattern} <= DIVERGES and first.metric == later.metric
+    diverge = {first.pattern, later.pattern} <= DIVERGENCES and first.metric == later.metric
     return diverge and first.end_step is None and left >= height / 2
 
 

@@ -15,11 +15,11 @@ from operator import attrgetter, itemgetter
 
 import numpy as np
 
-from chronicle.classify.patterns import BY_ID
+from chronicle.classify.patterns import BY_ID, DIVERGENCES
 from chronicle.classify.report import numbered
 from chronicle.metrics.values import clipped, count, fault_words, grouped, instant, plural, stated, times_over
 from chronicle.model import Event, EventKind, Fault, Floats, JoinKind, Note, Quantity, Role, Track
-from chronicle.story.measured import DIVERGES, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
+from chronicle.story.measured import OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
 from chronicle.story.restarts import join_event, lettered
 from chronicle.story.sentences import finding_words, listed
 from chronicle.story.signs import around
@@ -151,7 +151,7 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
     lead, family = group.lead, _family(group.lead.pattern)
     words, numbers = finding_words(run, lead)
     often = sum(part.pattern == lead.pattern and part.metric == lead.metric for part in group.parts)
-    peaks = lead.pattern in RISES - DIVERGES - {"level-shift"}
+    peaks = lead.pattern in RISES - DIVERGENCES - {"level-shift"}
     stages = f"peaked {times_over(often)}" if peaks else f"came in {count(often)} stages"
     placed = [(lead.start_step, f"{words.sentence} It {stages}." if often > 1 else words.sentence)]
     gravest_first = sorted(group.parts, key=attrgetter("severity", "start_step"), reverse=True)

@@ -60,7 +60,7 @@ import numpy as np
 from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
 from chronicle.classify.measure import last_decimal, median, positive
-from chronicle.classify.patterns import Trait, having
+from chronicle.classify.patterns import DIVERGENCES, Trait, having
 from chronicle.classify.report import (
     At,
     Check,
@@ -83,7 +83,7 @@ AFTER, NO_SPIKE, SHIFT = "divergence-after-spike", "divergence-no-spike", "level
 NAN, FROZEN = "nan-inf", "frozen-metric"
 SPIKES = having(Trait.SPIKE)
 BUMPS = SPIKES | {SHIFT}
-RISES = BUMPS | having(Trait.DIVERGES)  # the names of a rise by its shape alone
+RISES = BUMPS | DIVERGENCES  # the names of a rise by its shape alone
 LASTING = RISES - {FAST}
 MANY_ZEROS = 8  # samples of exactly 0.0 in a loss that stand for lost values
 FEW_ZEROS = 2  # such samples are enough at the end, if the gradient norm of each is NaN or Inf
