@@ -34,8 +34,8 @@ from chronicle.pages.gallery import Advice, PatternPage, advice
 from chronicle.readers import nobody_reads
 from chronicle.readers.find import unknown_logs
 from chronicle.score.presets import PRESETS, Comparison, Preset
-from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, gravest
-from chronicle.story.measured import IN_STEPS, Axis, axis_named
+from chronicle.story import CANNOT_TELL, Story, gravest
+from chronicle.story.measured import BY_PEOPLE, ENDS, IN_STEPS, Axis, axis_named
 from chronicle.story.restarts import lettered
 from chronicle.story.sentences import listed
 from chronicle.workspace.config import nearest
@@ -70,7 +70,7 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Stor
     """The lines of `chronicle classify` for one run: its headline, then its events in their order."""
     yield f"{click.style(printable(run_id), bold=True)}  {badge(story.verdict, story.badge)}"
     yield from filled(story.headline, "  ", "  ")
-    events = [event for event in story.events if event.kind not in (EventKind.LAUNCH, EventKind.END)]
+    events = [event for event in story.events if event.kind not in ENDS]
     for event in events[:_MOST_LISTED]:
         yield from event_lines(event)
     if len(events) > _MOST_LISTED:
@@ -433,7 +433,7 @@ def _events(letters: str, runs: Sequence[Judged]) -> Iterator[str]:
         reached = -math.inf
         for event in story.events:
             reached = max(reached, left.get(event.mark, math.inf if event.step is None else event.step))
-            if event.kind not in (EventKind.LAUNCH, EventKind.END):
+            if event.kind not in ENDS:
                 events.append((reached, letter, event))
     events.sort(key=itemgetter(0))
     if events:

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from chronicle.metrics.values import clipped
-from chronicle.model import Entry, EventKind
+from chronicle.model import Entry
 from chronicle.pages import chronology, lists
 from chronicle.pages.gallery import Page, SiteData
 from chronicle.pages.words import as_json, plain, renderer, slug
+from chronicle.story.measured import BY_PEOPLE, ENDS
 from chronicle.workspace.folders import shipped_file
 
 PAGE_KINDS = (
@@ -109,8 +110,7 @@ def _texts(entry: Entry) -> Iterator[str]:
     """The texts of a run, those first that its title does not suggest."""
     yield from (f"{note.kind} {note.author} {note.text}" for note in entry.notes)
     yield from map(str, entry.about.get("tags", ()))
-    calm = (EventKind.LAUNCH, EventKind.END, EventKind.NOTE, EventKind.DECISION)
-    yield from (f"{e.title} {e.who} {e.short}" for e in entry.events if e.kind not in calm)
+    yield from (f"{e.title} {e.who} {e.short}" for e in entry.events if e.kind not in (*ENDS, *BY_PEOPLE))
     yield from (str(fact.value) for fact in entry.facts if fact.how == "run.toml")
     yield str(entry.about.get("description", ""))
 

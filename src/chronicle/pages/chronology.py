@@ -26,8 +26,8 @@ from chronicle.metrics.values import clipped, grouped, level, moment
 from chronicle.model import Entry, Event, EventKind, Join, Verdict
 from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
-from chronicle.story import BY_PEOPLE, CHANGES, JOINS, WARM_UP, deciding
-from chronicle.story.measured import COURSE, OVERALL, axis_named
+from chronicle.story import WARM_UP, deciding
+from chronicle.story.measured import BY_PEOPLE, CHANGES, COURSE, ENDS, JOINS, OVERALL, axis_named
 from chronicle.story.restarts import event_id
 from chronicle.story.signs import event_name
 from chronicle.workspace.notes import NOTE_KINDS
@@ -193,8 +193,7 @@ def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
 
 def experiments(entry: Entry) -> Iterator[Experiment]:
     """The experiments of a run: those of the run as a whole, then the others in the order of its events."""
-    ends = (EventKind.LAUNCH, EventKind.END)
-    on_run = {"", *(event.id for event in entry.events if event.kind in ends or event.shows(COURSE))}
+    on_run = {"", *(event.id for event in entry.events if event.kind in ENDS or event.shows(COURSE))}
     by_people = (RunEvent(entry, event) for event in entry.events if event.kind in BY_PEOPLE)
     notes = grouped(by_people, lambda row: "" if row.event.of in on_run else row.event.of)
     of_run = notes.pop("", [])

@@ -16,8 +16,8 @@ from chronicle.errors import ConfigError
 from chronicle.metrics.values import gathered, moment
 from chronicle.model import Entry, Event, EventKind, Figure, Verdict
 from chronicle.pages.words import hour, place
-from chronicle.story import BY_PEOPLE, JOINS, deciding
-from chronicle.story.measured import OVERALL
+from chronicle.story import deciding
+from chronicle.story.measured import BY_PEOPLE, JOINS, OVERALL
 from chronicle.story.signs import Sign
 from chronicle.workspace.config import Text, from_table
 

@@ -19,9 +19,9 @@ from chronicle.pages import words
 from chronicle.pages.chronology import LISTED_ROWS, day_words
 from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, advice, figure, last_time, n_points
 from chronicle.pages.words import Html, Render, as_json, place, plain, slug
-from chronicle.story import CANNOT_TELL, JOINS, deciding, gravest
+from chronicle.story import CANNOT_TELL, deciding, gravest
 from chronicle.story import card as card_words
-from chronicle.story.measured import CALM, OVERALL, axis_named
+from chronicle.story.measured import CALM, ENDS, JOINS, OVERALL, axis_named
 from chronicle.story.restarts import lettered, restart
 from chronicle.story.sentences import listed as enumerated
 from chronicle.workspace.config import WorkspaceConfig
@@ -450,10 +450,9 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
 def _weightiest(entry: Entry, events: Sequence[Event], most: int) -> list[Event]:
     """At most so many events, in their order: the ends, the gravest findings, restarts, then others."""
     grave = {event.id: place for place, event in enumerate(gravest(entry.events, entry.verdict))}
-    ends = (EventKind.LAUNCH, EventKind.END)
 
     def weight(event: Event) -> tuple[bool, float, bool]:
-        return event.kind not in ends, grave.get(event.id, math.inf), event.kind not in JOINS
+        return event.kind not in ENDS, grave.get(event.id, math.inf), event.kind not in JOINS
 
     kept = {event.id for event in sorted(events, key=weight)[:most]}
     return [event for event in events if event.id in kept]

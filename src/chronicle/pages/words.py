@@ -16,8 +16,7 @@ from urllib.parse import quote
 from chronicle.errors import ConfigError
 from chronicle.metrics.values import clipped, count, duration, plural, share, unit_words, value_words
 from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
-from chronicle.story import BY_PEOPLE
-from chronicle.story.measured import IN_STEPS, Axis
+from chronicle.story.measured import BY_PEOPLE, IN_STEPS, Axis
 from chronicle.story.restarts import gap as gap
 
 Render = Callable[[str, Mapping[str, Any]], str]  # renders the template of a name with the values given

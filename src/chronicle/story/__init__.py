@@ -18,7 +18,7 @@ from chronicle.classify.patterns import ODD_ONES
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.values import clipped, count, grouped, moment, ordinal, plainly, plural
 from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
-from chronicle.story.measured import CALM, COURSE, OVERALL, RISES, RunView, final_level
+from chronicle.story.measured import CALM, CHANGES, COURSE, JOINS, OVERALL, RISES, RunView, final_level
 from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.sentences import listed
 from chronicle.story.signs import CAUSE_SAMPLES, event_name
@@ -29,9 +29,6 @@ from chronicle.workspace.config import RunConfig
 from chronicle.workspace.notes import last_review, verdict_of
 
 CANNOT_TELL = "cannot tell"
-BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # written by people, not by a log
-JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
-CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
 _MOST_FINDINGS = 6  # findings that the first paragraph describes one by one
 _MOST_JOINS = 4  # if there are more restarts, the first paragraph describes none
 _MOST_DECISIONS = 2  # decisions of people that the story quotes: the latest ones

@@ -25,7 +25,19 @@ from chronicle.metrics.by_values import measurements
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import count, ordinal, percent, plainly, rounded
-from chronicle.model import VERDICTS, Diagnosis, Finding, Floats, Quantity, Role, Steps, Timeline, Verdict
+from chronicle.model import (
+    VERDICTS,
+    Diagnosis,
+    EventKind,
+    Finding,
+    Floats,
+    JoinKind,
+    Quantity,
+    Role,
+    Steps,
+    Timeline,
+    Verdict,
+)
 from chronicle.timeline.courses import distinct_in, step_ends
 from chronicle.timeline.trainings import numbers_of
 from chronicle.workspace.config import RunConfig
@@ -48,6 +60,10 @@ _NAMES = {
     Role.SCORE: "the training score",
     Role.OBJECTIVE: "the objective",
 }
+BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # written by people, not by a log
+JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
+CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
+ENDS = (EventKind.LAUNCH, EventKind.END)  # where the log begins and ends
 _OUGHT_TO_RISE = (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
 """Patterns that are a rise of the loss. An event that shows several of them has the name of the gravest."""

@@ -19,7 +19,7 @@ from chronicle.classify.view import AttemptView, value_at
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import grouped
 from chronicle.model import Event, EventKind, Floats, Role, Series
-from chronicle.story.measured import BEFORE, OVERALL, RunView
+from chronicle.story.measured import BEFORE, ENDS, OVERALL, RunView
 from chronicle.story.sentences import listed, noun
 from chronicle.timeline.courses import step_ends
 
@@ -56,7 +56,7 @@ class EventContext:
         before = ((self.step - o.step, o) for o in others if o.step is not None)
         before = (pair for pair in before if pair[1].attempt in ("", self.event.attempt))
         near = (pair for pair in before if 0 <= pair[0] <= self.run.as_steps(CAUSE_SAMPLES))
-        causes = (pair for pair in near if pair[1].kind not in (EventKind.LAUNCH, EventKind.END))
+        causes = (pair for pair in near if pair[1].kind not in ENDS)
         return sorted(causes, key=itemgetter(0))
 
     def causes(self) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ import numpy as np
 from chronicle.classify.patterns import BY_ID, DIVERGENCES
 from chronicle.classify.report import numbered
 from chronicle.metrics.values import clipped, count, fault_words, grouped, instant, plural, stated, times_over
-from chronicle.model import Event, EventKind, Fault, Floats, JoinKind, Note, Quantity, Role, Track
-from chronicle.story.measured import OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
+from chronicle.model import Event, EventKind, Fault, Floats, Note, Quantity, Role, Track
+from chronicle.story.measured import JOINS, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
 from chronicle.story.restarts import join_event, lettered
 from chronicle.story.sentences import finding_words, listed
 from chronicle.story.signs import around
@@ -258,7 +258,7 @@ def _covers(event: Event, step: int) -> bool:
     if event.kind is EventKind.FINDING:
         last = math.inf if event.end_step is None else event.end_step
         return event.step is not None and event.step <= step <= last
-    return event.kind.value in tuple(JoinKind) and event.step == step
+    return event.kind in JOINS and event.step == step
 
 
 class _Clock:
