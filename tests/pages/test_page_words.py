@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from tests.pages.samples import EVENTS, rollback
 
+from chronicle.metrics.values import Axis
 from chronicle.model import Criterion, EventKind, Fact
 from chronicle.pages import words
 from chronicle.pages.gallery import RunEvent
-from chronicle.story.measured import Axis
 
 
 @pytest.mark.parametrize(

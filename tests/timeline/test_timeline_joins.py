@@ -13,8 +13,8 @@ from tests.timeline.test_timeline_laws import RUNS, log_of
 from tests.timeline.timeline_logs import HOUR, course, joins, log, series
 
 from chronicle.errors import UsageError
+from chronicle.metrics.values import Axis
 from chronicle.model import Attempt, Change, Role
-from chronicle.story.measured import Axis
 from chronicle.story.restarts import restart
 from chronicle.timeline import on_axis, stitch
 from chronicle.timeline.joins import value_at

@@ -28,11 +28,11 @@ from chronicle import model
 from chronicle.classify import VERSION
 from chronicle.metrics.by_values import measurements
 from chronicle.metrics.roles import direction, shown_metric
-from chronicle.metrics.values import clipped, count, instant, level, plural
+from chronicle.metrics.values import Axis, clipped, count, instant, level, plural
 from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Timeline, Track
 from chronicle.score.presets import Comparison
 from chronicle.story import Story
-from chronicle.story.measured import Axis, axis_of, finite_values
+from chronicle.story.measured import axis_of, finite_values
 from chronicle.story.restarts import outcome, step_back_words
 from chronicle.timeline import discarded
 from chronicle.timeline.courses import step_ends, wall_clock

@@ -23,7 +23,7 @@ from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import LOSSES, MIN_POINTS, is_of_opponent, loss_words, name_words
 from chronicle.metrics.roles import SCORES
-from chronicle.metrics.values import count, plainly, plural
+from chronicle.metrics.values import axis_named, plainly, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
 from chronicle.timeline.courses import one_of_each
 from chronicle.timeline.joins import FAULTS, last_ending
@@ -395,9 +395,7 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
     if guilty:
         first, more = guilty[0], f", and {len(guilty) - 1} more" if len(guilty) > 1 else ""
         what = BY_ID[first.pattern].title + (f" in {first.metric}" if first.metric else "")
-        nouns, at = {a.attempt.axis for a in view.attempts}, count(first.start_step)
-        noun = nouns.pop() if len(nouns) == 1 else "step"
-        where = f"{at} {noun}" if noun.endswith("s") else f"{noun} {at}"
+        where = axis_named({a.attempt.axis for a in view.attempts}).place(first.start_step)
         return f"{verdict.title()}: {what} from {where}{more}."
     if verdict is not Verdict.WORRYING:
         return _because_unknown(view)

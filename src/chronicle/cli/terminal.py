@@ -27,7 +27,17 @@ from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
 from chronicle.errors import UsageError
 from chronicle.metrics.roles import shown_metric
-from chronicle.metrics.values import clipped, count, level, plural, value_words, with_unit
+from chronicle.metrics.values import (
+    IN_STEPS,
+    Axis,
+    axis_named,
+    clipped,
+    count,
+    level,
+    plural,
+    value_words,
+    with_unit,
+)
 from chronicle.model import Diagnosis, Entry, Event, EventKind, Finding, Role, Timeline, Track, Verdict
 from chronicle.pages import words
 from chronicle.pages.gallery import Advice, PatternPage, advice
@@ -35,7 +45,7 @@ from chronicle.readers import nobody_reads
 from chronicle.readers.find import unknown_logs
 from chronicle.score.presets import PRESETS, Comparison, Preset
 from chronicle.story import CANNOT_TELL, Story, gravest
-from chronicle.story.measured import BY_PEOPLE, ENDS, IN_STEPS, Axis, axis_named
+from chronicle.story.measured import BY_PEOPLE, ENDS
 from chronicle.story.restarts import lettered
 from chronicle.story.sentences import listed
 from chronicle.workspace.config import nearest

@@ -1,16 +1,16 @@
-"""Numbers and times as pages and the command line write them, natural order of names, groups, and node lists
-as schedulers write them (``nid[001-003,007]``)."""
+"""Numbers, steps and times as pages and the command line write them, natural order of names, groups, and node
+lists as schedulers write them (``nid[001-003,007]``)."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain, islice, product
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -194,6 +194,47 @@ def duration(seconds: float) -> str:
             number = seconds / size
             return f"{f'{number:.1f}'.removesuffix('.0') if number < 99.95 else count(number)} {unit}"
     return f"{count(seconds)} s"
+
+
+class Axis(NamedTuple):
+    """What the steps of a log count: ``step``, ``epoch``, or in the plural ``million tokens``."""
+
+    noun: str = "step"
+
+    @property
+    def unit(self) -> str:
+        """The plural: ``steps``."""
+        return self.noun if self.noun.endswith("s") else f"{self.noun}s"
+
+    def place(self, *at: float) -> str:
+        """``step 7 005``, ``steps 7 005 to 8 960``; ``15 689 to 16 002 million tokens``."""
+        ends, noun = " to ".join(map(count, at)), self.noun
+        return f"{ends} {noun}" if noun.endswith("s") else f"{noun}{'s' * (len(at) > 1)} {ends}"
+
+    def way(self, first: int, last: int) -> str:
+        """``step 400 to step 361``; ``6 587 to 3 476 million tokens``."""
+        return f"{count(first) if self.noun.endswith('s') else self.place(first)} to {self.place(last)}"
+
+    def span(self, number: float) -> str:
+        """``240 steps``, ``1 step``, ``145 million tokens``."""
+        digits = count(number)
+        return f"{digits} {self.noun}" + ("" if self.noun.endswith("s") or digits == "1" else "s")
+
+    def rough_span(self, number: float) -> str:
+        """A span to two digits: ``170 steps``."""
+        return self.span(float(f"{number:.2g}"))
+
+    def lost(self, number: float) -> str:
+        """``39 steps were discarded``, ``1 epoch was discarded``."""
+        return f"{self.span(number)} {'was' if number == 1 else 'were'} discarded"
+
+
+IN_STEPS = Axis()
+
+
+def axis_named(nouns: Collection[str]) -> Axis:
+    """The axis of attempts that count these nouns; ``step`` if there is more than one noun."""
+    return Axis(*nouns) if len(nouns) == 1 else Axis()
 
 
 def instant(seconds: float | None) -> str:

@@ -27,7 +27,7 @@ from chronicle.model import Entry, Event, EventKind, Join, Verdict
 from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
 from chronicle.story import WARM_UP, deciding
-from chronicle.story.measured import BY_PEOPLE, CHANGES, COURSE, ENDS, JOINS, OVERALL, axis_named
+from chronicle.story.measured import BY_PEOPLE, CHANGES, COURSE, ENDS, JOINS, OVERALL, axis_of_entry
 from chronicle.story.restarts import event_id
 from chronicle.story.signs import event_name
 from chronicle.workspace.notes import NOTE_KINDS
@@ -317,7 +317,7 @@ def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
     left = {event_id(join): join.from_step for join in entry.diagnosis.joins}
     ends = (left.get(event.id, event.step) for event in later if event.kind in (*JOINS, EventKind.END))
     last = next(ends, None) or act.done[-1].step or 0
-    place = axis_named({row["axis"] for row in entry.attempts}).place(last)
+    place = axis_of_entry(entry).place(last)
     return [f"No finding followed up to {place}."]
 
 

@@ -21,7 +21,7 @@ from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, advic
 from chronicle.pages.words import Html, Render, as_json, place, plain, slug
 from chronicle.story import CANNOT_TELL, deciding, gravest
 from chronicle.story import card as card_words
-from chronicle.story.measured import CALM, ENDS, JOINS, OVERALL, axis_named
+from chronicle.story.measured import CALM, ENDS, JOINS, OVERALL, axis_of_entry
 from chronicle.story.restarts import lettered, restart
 from chronicle.story.sentences import listed as enumerated
 from chronicle.workspace.config import WorkspaceConfig
@@ -413,7 +413,7 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
     entry = site.full_entry(entry)
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
-    axis = axis_named({row["axis"] for row in entry.attempts})
+    axis = axis_of_entry(entry)
     joins = lettered(entry.diagnosis)
     marked = [event for event in entry.events if event.mark]
     events = [event for event in entry.events if not event.of]  # without notes on an event

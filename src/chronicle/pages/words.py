@@ -14,9 +14,19 @@ from typing import Any
 from urllib.parse import quote
 
 from chronicle.errors import ConfigError
-from chronicle.metrics.values import clipped, count, duration, plural, share, unit_words, value_words
+from chronicle.metrics.values import (
+    IN_STEPS,
+    Axis,
+    clipped,
+    count,
+    duration,
+    plural,
+    share,
+    unit_words,
+    value_words,
+)
 from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
-from chronicle.story.measured import BY_PEOPLE, IN_STEPS, Axis
+from chronicle.story.measured import BY_PEOPLE
 from chronicle.story.restarts import gap as gap
 
 Render = Callable[[str, Mapping[str, Any]], str]  # renders the template of a name with the values given

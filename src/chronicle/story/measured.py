@@ -9,7 +9,7 @@ or that ends in NaN, is a lower bound. A duration is never more precise than the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -24,10 +24,11 @@ from chronicle.metrics.aliases import median_gap
 from chronicle.metrics.by_values import measurements
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
-from chronicle.metrics.values import count, ordinal, percent, plainly, rounded
+from chronicle.metrics.values import Axis, axis_named, count, ordinal, percent, plainly, rounded
 from chronicle.model import (
     VERDICTS,
     Diagnosis,
+    Entry,
     EventKind,
     Finding,
     Floats,
@@ -75,42 +76,6 @@ OVERALL = having(Trait.CALM | Trait.PROPERTY)  # patterns of the log or the whol
 _ABOUT_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
 _NEVER_GROUPED = OVERALL | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
 _ONSETS_APART_SAMPLES = 2  # the onsets of two findings of one event are at most so many samples apart
-
-
-class Axis(NamedTuple):
-    """What the steps of a log count: ``step``, ``epoch``, or in the plural ``million tokens``."""
-
-    noun: str = "step"
-
-    @property
-    def unit(self) -> str:
-        """The plural: ``steps``."""
-        return self.noun if self.noun.endswith("s") else f"{self.noun}s"
-
-    def place(self, *at: float) -> str:
-        """``step 7 005``, ``steps 7 005 to 8 960``; ``15 689 to 16 002 million tokens``."""
-        ends, noun = " to ".join(map(count, at)), self.noun
-        return f"{ends} {noun}" if noun.endswith("s") else f"{noun}{'s' * (len(at) > 1)} {ends}"
-
-    def way(self, first: int, last: int) -> str:
-        """``step 400 to step 361``; ``6 587 to 3 476 million tokens``."""
-        return f"{count(first) if self.noun.endswith('s') else self.place(first)} to {self.place(last)}"
-
-    def span(self, number: float) -> str:
-        """``240 steps``, ``1 step``, ``145 million tokens``."""
-        digits = count(number)
-        return f"{digits} {self.noun}" + ("" if self.noun.endswith("s") or digits == "1" else "s")
-
-    def rough_span(self, number: float) -> str:
-        """A span to two digits: ``170 steps``."""
-        return self.span(float(f"{number:.2g}"))
-
-    def lost(self, number: float) -> str:
-        """``39 steps were discarded``, ``1 epoch was discarded``."""
-        return f"{self.span(number)} {'was' if number == 1 else 'were'} discarded"
-
-
-IN_STEPS = Axis()
 
 
 class Rise(NamedTuple):
@@ -228,9 +193,9 @@ def axis_of(timeline: Timeline) -> Axis:
     return axis_named({attempt.axis for attempt in timeline.attempts})
 
 
-def axis_named(nouns: Collection[str]) -> Axis:
-    """The axis of attempts that count these nouns; ``step`` if there is more than one noun."""
-    return Axis(*nouns) if len(nouns) == 1 else Axis()
+def axis_of_entry(entry: Entry) -> Axis:
+    """What the steps of an entry count; ``step`` if its attempts disagree."""
+    return axis_named({row["axis"] for row in entry.attempts})
 
 
 def evidence_number(finding: Finding, key: str) -> float:
