@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 from chronicle.build.part import NEVER, NOT_NOW
 from chronicle.build.workers import run_module
 from chronicle.errors import MissingExtra, SiteError, UsageError
+from chronicle.metrics.values import first_few
 from chronicle.pages.words import as_html
 from chronicle.workspace.locks import remove
 
@@ -381,7 +382,7 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
         OSError: it cannot be put there; ``out`` is complete, old or new.
     """
     if missing:
-        named = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+        named = first_few(missing, 3)
         raise SiteError(f"the site engine did not make {named}; the last site was left unchanged")
     (new_site / MARKER).touch()
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ from typing import Any
 from chronicle.build.store import Rows, last_seen
 from chronicle.errors import ChronicleError, NotALog, NothingToRead, UsageError
 from chronicle.metrics.aliases import has_year, in_year_of
-from chronicle.metrics.values import clipped, grouped, instant, moment, natural, plural
+from chronicle.metrics.values import clipped, first_few, grouped, instant, moment, natural, plural
 from chronicle.metrics.values import expand as hosts_of
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import Reading, local, read_all, runs_below, runs_of_store, what_to_do
@@ -212,7 +212,7 @@ def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str], of_job: bool) -> s
         time = instant(first.at_time) if has_year(first.at_time) else ""
         where = ", ".join(filter(None, (time, first.host)))
         what += f", first: {clipped(first.what, 120)}" + (f" ({where})" if where else "")
-    which = clipped(", ".join(maybe[:_MOST_NAMED]) + (", …" if len(maybe) > _MOST_NAMED else ""), 200)
+    which = clipped(first_few(maybe, _MOST_NAMED), 200)
     why = "no run here names the same job or ran at that time"
     if maybe:
         why = f"it may belong to {which}, which ran at the same time"

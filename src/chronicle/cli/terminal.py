@@ -33,7 +33,9 @@ from chronicle.metrics.values import (
     axis_named,
     clipped,
     count,
+    first_few,
     level,
+    listed,
     plural,
     value_words,
     with_unit,
@@ -47,7 +49,6 @@ from chronicle.score.presets import PRESETS, Comparison, Preset
 from chronicle.story import CANNOT_TELL, Story, gravest
 from chronicle.story.measured import BY_PEOPLE, ENDS
 from chronicle.story.restarts import lettered
-from chronicle.story.sentences import listed
 from chronicle.workspace.config import nearest
 from chronicle.workspace.folders import path_words
 
@@ -333,9 +334,8 @@ def comparison_lines(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[s
     if c.samples <= (window := PRESETS[c.preset].window_samples):
         yield f"  The rule judges nothing before {count(window)} samples are logged."
     if c.outside_steps:
-        shown = [*map(count, c.outside_steps[:_MOST_FLAGGED])]
-        listed = ", ".join(shown) + (" …" if len(c.outside_steps) > _MOST_FLAGGED else "")
-        yield f"  Outside of chronicle's findings it flagged {count(len(c.outside_steps))}, at {listed}."
+        steps = first_few([*map(count, c.outside_steps)], _MOST_FLAGGED)
+        yield f"  Outside of chronicle's findings it flagged {count(len(c.outside_steps))}, at {steps}."
     for finding in diagnosis.findings:
         if finding.id in c.missed:
             yield f"  It flagged no sample of {finding.pattern} from step {count(finding.start_step)}."

@@ -26,7 +26,7 @@ from chronicle.metrics.names import (
     role_of,
     with_role,
 )
-from chronicle.metrics.values import gathered, grouped
+from chronicle.metrics.values import first_few, gathered, grouped
 from chronicle.model import Floats, Mask, Role, Series
 
 Log = Mapping[str, Series]  # by name
@@ -110,8 +110,8 @@ def _shares(undecided: Log) -> dict[str, ByValues]:
     decided = dict[str, ByValues]()
     of_no_role = {name: metric for name, metric in undecided.items() if role_of(name) is Role.OTHER}
     for family in arithmetic.shares(of_no_role):
-        listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
-        ratio = ByValues(Role.RATIO, f"lies in [0, 1] and sums to one with {listed}")
+        reason = f"lies in [0, 1] and sums to one with {first_few(family, _MOST_NAMED)}"
+        ratio = ByValues(Role.RATIO, reason)
         decided |= dict.fromkeys(family, ratio)
     return decided
 

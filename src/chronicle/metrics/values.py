@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain, islice, product
@@ -97,6 +97,16 @@ def unit_words(value: Any, unit: str | None) -> str:
 def with_unit(value: Any, unit: str | None) -> str:
     """A value and its unit: ``30.60 s``, ``8 attempts``, ``1 attempt``."""
     return f"{value_words(value)} {unit_words(value, unit)}".strip()
+
+
+def listed(words: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def first_few(words: Sequence[str], most: int) -> str:
+    """At most so many of the words, and an ellipsis if there are more: ``a, b, …``."""
+    return ", ".join([*words[:most], *["…"] * (len(words) > most)])
 
 
 def clipped(text: str, longest: int) -> str:

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from chronicle.classify.patterns import BY_ID, PATTERNS, Trait, having
-from chronicle.metrics.values import clipped, count, gathered, grouped, moment, plural, value_words
+from chronicle.metrics.values import clipped, count, gathered, grouped, listed, moment, plural, value_words
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
 from chronicle.pages import words
 from chronicle.pages.chronology import LISTED_ROWS, day_words
@@ -23,7 +23,6 @@ from chronicle.story import CANNOT_TELL, deciding, gravest
 from chronicle.story import card as card_words
 from chronicle.story.measured import CALM, ENDS, JOINS, OVERALL, axis_of_entry
 from chronicle.story.restarts import lettered, restart
-from chronicle.story.sentences import listed as enumerated
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import shipped_file
 from chronicle.workspace.notes import STANCES, last_review, verdict_of
@@ -425,7 +424,7 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         "facts": facts,
         "config": config,
         "words": words,
-        "enumerated": enumerated,
+        "enumerated": listed,
         "axis": axis,
         "similar": alike,
         "rows": ROWS,

@@ -16,11 +16,10 @@ from typing import NamedTuple
 
 from chronicle.classify.patterns import ODD_ONES
 from chronicle.metrics.arithmetic import any_numbers
-from chronicle.metrics.values import clipped, count, grouped, moment, ordinal, plainly, plural
+from chronicle.metrics.values import clipped, count, grouped, listed, moment, ordinal, plainly, plural
 from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
 from chronicle.story.measured import CALM, CHANGES, COURSE, JOINS, OVERALL, RISES, RunView, final_level
 from chronicle.story.measured import picture_edge as picture_edge
-from chronicle.story.sentences import listed
 from chronicle.story.signs import CAUSE_SAMPLES, event_name
 from chronicle.story.telling import WARM_UP as WARM_UP
 from chronicle.story.telling import events

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.metrics.values import Axis, count, duration, level, plural, stated, value_words
+from chronicle.metrics.values import Axis, count, duration, level, listed, plural, stated, value_words
 from chronicle.model import Change, Diagnosis, Event, EventKind, Join, JoinKind, StepBack
 from chronicle.story.measured import RunView
-from chronicle.story.sentences import listed, noun
+from chronicle.story.sentences import noun
 from chronicle.timeline.joins import Ending
 
 _SHOWN_CHANGES = 4

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -173,7 +173,7 @@ class Sentences(FindingView):
             aside = f"; {others} did not move" if rest > 0 else ""
             return Phrases(f"{names[0]} {risen} and {ended}{aside}", short, ending)
         few = [name.removeprefix("the loss of ") for name in names[:_MOST_DATASETS]]
-        who = f"the losses of {listed(few) or 'several data sets'}"
+        who = f"the losses of {values.listed(few) or 'several data sets'}"
         who += f" and {len(names) - _MOST_DATASETS} more" if len(names) > _MOST_DATASETS else ""
         together = f"{who} rose together: {self.run.name(tallest.metric)} {risen} and {ended}"
         if len(moved) == 2 and (rise := heights[0].rise) is not None:
@@ -352,11 +352,6 @@ class Sentences(FindingView):
         extreme = "highest" if highest else "lowest"
         words = self.number_words(extreme, level, plainly)
         return f", with its {extreme} level, {words}, near {self.run.axis.place(int(steps[place * BEFORE]))}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def finding_words(run: RunView, finding: Finding) -> tuple[Phrases, tuple[Quantity, ...]]:

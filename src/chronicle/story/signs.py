@@ -17,10 +17,10 @@ import numpy as np
 
 from chronicle.classify.view import AttemptView, value_at
 from chronicle.metrics.roles import SCORES
-from chronicle.metrics.values import grouped
+from chronicle.metrics.values import grouped, listed
 from chronicle.model import Event, EventKind, Floats, Role, Series
 from chronicle.story.measured import BEFORE, ENDS, OVERALL, RunView
-from chronicle.story.sentences import listed, noun
+from chronicle.story.sentences import noun
 from chronicle.timeline.courses import step_ends
 
 _NO_CAUSE = OVERALL | {"rising-spike-rate"}

@@ -17,11 +17,21 @@ import numpy as np
 
 from chronicle.classify.patterns import BY_ID, DIVERGENCES
 from chronicle.classify.report import numbered
-from chronicle.metrics.values import clipped, count, fault_words, grouped, instant, plural, stated, times_over
+from chronicle.metrics.values import (
+    clipped,
+    count,
+    fault_words,
+    grouped,
+    instant,
+    listed,
+    plural,
+    stated,
+    times_over,
+)
 from chronicle.model import Event, EventKind, Fault, Floats, Note, Quantity, Role, Track
 from chronicle.story.measured import JOINS, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
 from chronicle.story.restarts import join_event, lettered
-from chronicle.story.sentences import finding_words, listed
+from chronicle.story.sentences import finding_words
 from chronicle.story.signs import around
 from chronicle.timeline.courses import distinct_in, step_ends, wall_clock
 from chronicle.timeline.joins import last_ending

@@ -18,7 +18,7 @@ from chronicle.errors import UsageError
 from chronicle.metrics.aliases import FRAME_STEP_NAMES
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.roles import assign
-from chronicle.metrics.values import grouped
+from chronicle.metrics.values import first_few, grouped
 from chronicle.model import Attempt, Floats, Join, Mask, Role, Series, Steps, Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
 from chronicle.timeline.copies import without_copies, without_logs_of_the_whole, without_other_ranks
@@ -111,7 +111,7 @@ def _attempts_from(what: Any) -> list[Attempt]:
     stated = (attempt for attempt in attempts if attempt.sources and attempt.facts.get("run"))
     for (source, *_), own in grouped(stated, attrgetter("sources")).items():
         if len(names := [*dict.fromkeys(repr(str(attempt.facts["run"])) for attempt in own)]) > 1:
-            named = ", ".join(names[:_MOST_NAMED] + ["..."] * (len(names) > _MOST_NAMED))
+            named = first_few(names, _MOST_NAMED)
             advice = "stitch one at a time. chronicle.runs(path) gives each of them"
             raise UsageError(f"{source} holds {len(names)} runs ({named}): {advice}")
     return [part for attempt in attempts for part in _by_seed(attempt)]

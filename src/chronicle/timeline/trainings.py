@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chronicle.metrics.values import listed
 from chronicle.model import Attempt, Floats, Join, JoinKind, Mask, Series, StepBack, Steps, Timeline, Track
 from chronicle.timeline import joins
 from chronicle.timeline.courses import PART, Course, Index, clock, process
@@ -130,10 +131,9 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
 
 def _listed(names: Sequence[str]) -> str:
     """The distinct names as ``a, b, c and 9 more``."""
-    *listed, last = dict.fromkeys(names)
-    if len(listed) > _MOST_NAMES:
-        listed, last = listed[:_MOST_NAMES], f"{len(listed) + 1 - _MOST_NAMES} more"
-    return f"{', '.join(listed)} and {last}" if listed else last
+    distinct = [*dict.fromkeys(names)]
+    more = len(distinct) - _MOST_NAMES
+    return listed(distinct if more <= 1 else [*distinct[:_MOST_NAMES], f"{more} more"])
 
 
 class LatestAttempts:
