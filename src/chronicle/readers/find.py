@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from chronicle.errors import LogError, UsageError, contained
 from chronicle.metrics.aliases import COMPONENTS, OF_PHASES
@@ -243,11 +244,13 @@ def run_key(path: Path) -> str:
 @dataclass(frozen=True)
 class RunSource:
     """One run: its id (a relative path) and its files; a folder stands for all logs below it. ``only`` is the
-    name of one run in a store of several (the fact "run" of its attempts)."""
+    name of one run in a store of several (the fact "run" of its attempts). ``readings`` are the results of
+    reading its files, if they were compared with those of others."""
 
     run_id: str
     paths: tuple[Path, ...]
     only: str = ""
+    readings: Mapping[Path, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass
