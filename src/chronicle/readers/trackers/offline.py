@@ -27,7 +27,17 @@ from chronicle.metrics.values import distinct_names, gathered, moment
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import trackers
 from chronicle.readers.columns import as_float, columns_of
-from chronicle.readers.events.tfrecord import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
+from chronicle.readers.events.tfrecord import (
+    BYTES,
+    FIXED64,
+    VARINT,
+    decoded,
+    fields,
+    last_of,
+    messages,
+    signed,
+    texts,
+)
 from chronicle.readers.facts import config_facts
 from chronicle.readers.json_lines import Row, flat, whole_document
 from chronicle.readers.packed import most_unpacked, too_large
@@ -170,19 +180,15 @@ def _neptune_snapshot(operation: bytes, log: PointLog) -> None:
 def _entry(entry: bytes) -> tuple[str, Any]:
     """The key and the value of an entry of a map: float64, int64, bool or string."""
     cells = last_of(entry, BYTES)
-    name = _text(cells.get(1, b""))
+    name = decoded(cells.get(1, b""))
     for n, kind, content in fields(cells.get(2, b"")):
         if (n, kind) == (1, FIXED64):
             return name, struct.unpack("<d", content)[0]
         if kind == VARINT:
             return name, signed(content)
         if (n, kind) == (6, BYTES):
-            return name, _text(content)
+            return name, decoded(content)
     return name, None
-
-
-def _text(content: bytes) -> str:
-    return clean(content.decode("utf-8", "backslashreplace"))
 
 
 # --- Comet: an archive of experiment.json and messages.json ---
@@ -255,7 +261,7 @@ def _swanlab_record(log: PointLog, record: bytes) -> None:
             time_s = seconds_of(cells[4]) if 4 in cells else math.nan
             numbers = (cell for _, kind, cell in fields(cells.get(5, b"")) if kind == FIXED64)
             value = struct.unpack("<d", next(numbers, bytes(8)))[0]  # protobuf omits zeros
-            log.point(_text(cells.get(1, b"")), step, value, time_s)
+            log.point(decoded(cells.get(1, b"")), step, value, time_s)
         elif n == _START:
             log.facts |= texts(content, _SWANLAB_RUN)
         elif n == _FINISH and (state := last_of(content, VARINT).get(1, 0)) in _SWANLAB_ENDED:

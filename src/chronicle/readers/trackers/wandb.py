@@ -28,10 +28,10 @@ from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import as_float, number
 from chronicle.readers.console.machine import Faults
-from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, last_of, messages, signed, texts
+from chronicle.readers.events.tfrecord import BYTES, VARINT, decoded, fields, last_of, messages, signed, texts
 from chronicle.readers.facts import config_facts, leaves
 from chronicle.readers.step_axis import Column
-from chronicle.readers.text import Head, clean, json_or_none
+from chronicle.readers.text import Head, json_or_none
 from chronicle.readers.trackers import attempt_of_calls, only_file, read_launch
 
 LONGEST = 1 << 12  # characters that are kept of a console line that has not ended yet
@@ -356,7 +356,7 @@ class History:
 def named(item: bytes) -> tuple[str, bytes]:
     """(name, JSON) of a HistoryItem, ConfigItem, SummaryItem or StatsItem."""
     name = b".".join(messages(item, 2) or messages(item, 1)[-1:])
-    return clean(name.decode("utf-8", "backslashreplace")), last_of(item, BYTES).get(16, b"")
+    return decoded(name), last_of(item, BYTES).get(16, b"")
 
 
 def seconds_of(timestamp: bytes) -> float:
