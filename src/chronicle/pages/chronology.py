@@ -16,13 +16,13 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from html import escape
 from itertools import groupby, takewhile
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from chronicle.metrics.values import clipped, grouped, level, moment
+from chronicle.metrics.values import clipped, grouped, instant, level, moment
 from chronicle.model import Entry, Event, EventKind, Join, Verdict
 from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
@@ -101,7 +101,7 @@ def _escaped(text: str) -> str:
 def atom(site: SiteData) -> str:
     """The Atom feed of the newest events that have a time."""
     items, title = list(_items(site)), escape(plain(site.title))
-    newest = items[0]["date_published"] if items else _time(0.0)
+    newest = items[0]["date_published"] if items else instant(0.0)
     address = escape(site.site_url or "./")
     home = f'<link rel="alternate" href="{address}"/>'
     own = f'<link rel="self" href="{address}{ATOM}"/>' if site.site_url else ""
@@ -139,7 +139,7 @@ def _items(site: SiteData) -> Iterator[dict[str, Any]]:
             "url": site.site_url + row.href,
             "title": plain(f"{row.event.title}: {row.title}"),
             "content_text": plain(row.event.sentence),
-            "date_published": _time(moment(row.time)),
+            "date_published": instant(moment(row.time)),
             **({"authors": [{"name": plain(row.event.who)}]} if row.event.who else {}),
             "tags": [plain(row.kind)],
         }
@@ -147,10 +147,6 @@ def _items(site: SiteData) -> Iterator[dict[str, Any]]:
 
 def _id(site: SiteData, href: str) -> str:
     return f"urn:uuid:{uuid5(NAMESPACE_URL, f'{plain(site.title)} {href}')}"
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True)
