@@ -13,7 +13,7 @@ from tests.readers.gold import EXAMPLES
 
 from chronicle.build.entry import to_json
 from chronicle.build.produce import Product, produce
-from chronicle.metrics.values import MOST_HOSTS, canonical, expand, fold
+from chronicle.metrics.values import MOST_HOSTS, hosts_of, node_list, short_node_list
 from chronicle.pages import pages
 from chronicle.readers import read, read_all, runs_below
 from chronicle.readers.console.chunks import stamp
@@ -139,7 +139,7 @@ KeyboardInterrupt
     ],
 )
 def test_node_lists(text: str, hosts: list[str]) -> None:
-    assert expand(text) == hosts
+    assert hosts_of(text) == hosts
 
 
 @pytest.mark.parametrize(
@@ -157,12 +157,12 @@ def test_node_lists(text: str, hosts: list[str]) -> None:
     ],
 )
 def test_one_spelling_of_a_node_list(text: str, short: str) -> None:
-    assert canonical(text) == short
+    assert short_node_list(text) == short
 
 
 @given(lists(from_regex(r"[a-c]{0,1}-?[0-9]{0,2}[a-c]?[0-9]{0,3}", fullmatch=True).filter(bool), max_size=30))
 def test_a_folded_list_names_the_same_hosts_in_the_same_order(hosts: list[str]) -> None:
-    assert expand(fold(hosts)) == hosts
+    assert hosts_of(node_list(hosts)) == hosts
 
 
 @pytest.mark.parametrize(

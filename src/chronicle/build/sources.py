@@ -23,8 +23,7 @@ from typing import Any
 from chronicle.build.store import Rows, last_seen
 from chronicle.errors import ChronicleError, NotALog, NothingToRead, UsageError
 from chronicle.metrics.aliases import has_year, in_year_of
-from chronicle.metrics.values import clipped, first_few, grouped, instant, moment, natural, plural
-from chronicle.metrics.values import expand as hosts_of
+from chronicle.metrics.values import clipped, first_few, grouped, hosts_of, instant, moment, natural, plural
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.readers import local, read_all, runs_below, runs_of_store, what_to_do
 from chronicle.readers.console import FORMATS

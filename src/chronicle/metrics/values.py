@@ -283,7 +283,7 @@ def natural(name: str) -> tuple[tuple[Any, ...], str]:
     return tuple(parts), name
 
 
-def expand(text: str) -> list[str]:
+def hosts_of(text: str) -> list[str]:
     """The hosts that a node list names, at most `MOST_HOSTS`; leading zeros are kept."""
 
     def hosts(part: str) -> Iterator[str]:  # all combinations of the numbers in its brackets
@@ -294,13 +294,13 @@ def expand(text: str) -> list[str]:
     return list(islice(chain.from_iterable(map(hosts, filter(None, _PART.findall(text)))), MOST_HOSTS))
 
 
-def canonical(text: str) -> str:
-    """The canonical spelling of a node list: the shortest that keeps the order."""
-    return fold(expand(text))
+def short_node_list(text: str) -> str:
+    """The shortest spelling of a node list that keeps the order."""
+    return node_list(hosts_of(text))
 
 
-def fold(hosts: Iterable[str]) -> str:
-    """The short form of a list of hosts, in their order: the inverse of `expand`."""
+def node_list(hosts: Iterable[str]) -> str:
+    """The node list of these hosts, in their order: the inverse of `hosts_of`."""
     groups: list[tuple[str, list[list[str]]]] = []  # a name without its number, and its ranges of numbers
     for host in hosts:
         match = _NUMBERED.fullmatch(host)

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 
 from chronicle.metrics.aliases import has_year, in_year_of
-from chronicle.metrics.values import canonical, moment
+from chronicle.metrics.values import moment, short_node_list
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.chunks import SYSTEM_CLOCK, may_be_log, stamp
 from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of
@@ -220,7 +220,7 @@ class Faults:
         if not any(word in line for word in ("odelist", "odeList", "SLURM_")):
             return
         nodes, job = _NODES.search(line), _JOB.search(line)
-        if nodes and "(null)" not in nodes[1] and (hosts := canonical(nodes[1])):
+        if nodes and "(null)" not in nodes[1] and (hosts := short_node_list(nodes[1])):
             self.facts.setdefault("nodes", clean(hosts))
         if job:
             self.facts.setdefault("job", job[1])

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from chronicle.errors import BadLog
-from chronicle.metrics.values import canonical
+from chronicle.metrics.values import short_node_list
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import as_float, number
 from chronicle.readers.console.machine import Faults
@@ -172,7 +172,7 @@ class _Run:
         """Job and nodes come from Slurm's variables, which W&B stores in lower case and without `SLURM_`."""
         entries = [texts(entry, {1: "key", 2: "value"}) for entry in messages(message, 27)]
         slurm = {entry.get("key", ""): entry.get("value", "") for entry in entries}
-        nodes = canonical(slurm.get("job_nodelist") or slurm.get("nodelist", ""))
+        nodes = short_node_list(slurm.get("job_nodelist") or slurm.get("nodelist", ""))
         facts = {"job": slurm.get("job_id"), "nodes": nodes}
         self._facts |= texts(message, _ENVIRONMENT)
         self._facts |= {key: str(value) for key, value in facts.items() if value}
