@@ -74,8 +74,9 @@ def _evidence(pair: Pair) -> dict[str, Any]:
     return {name: value for name, value in evidence.items() if value is not None}
 
 
-def value_at(old: Series, step: float) -> float | None:
-    """The value of a series at a step, interpolated, or extrapolated beyond its end; None without samples."""
+def expected_at(old: Series, step: float) -> float | None:
+    """The value that a series leads one to expect at a step: interpolated, and beyond its end along its
+    trend; None without samples."""
     ok = np.isfinite(old.values)
     steps, values = old.steps[ok].astype(float), old.values[ok]
     if not len(values):
@@ -88,9 +89,9 @@ def value_at(old: Series, step: float) -> float | None:
     return float(y.mean() + slope * (step - steps[-1] - x.mean()))
 
 
-def play_beyond(old: Series, step: float) -> float:
-    """By how much a value may differ from `value_at` because the schedule bends: where that is extrapolated,
-    half of what the series moved from sample to sample."""
+def bend_allowance(old: Series, step: float) -> float:
+    """How far a value may lie from `expected_at` although nothing changed, since a schedule bends: beyond the
+    end of the series half of its usual move from sample to sample, else 0."""
     steps, values = old.steps[np.isfinite(old.values)], old.values[np.isfinite(old.values)]
     if len(values) < 2 or step <= steps[-1]:
         return 0.0
@@ -112,7 +113,7 @@ def _changed_quantities(pair: Pair) -> Iterator[model.Change]:
                 least = max(relation.median(d[d > 0] if (d > 0).any() else d) for d in strides)
             else:
                 least = (_CHANGE_AT_EQUAL_STEP if logged else _CHANGE_EXTRAPOLATED) * max(abs(was), abs(now))
-                least = max(least, play_beyond(old, step))
+                least = max(least, bend_allowance(old, step))
             if abs(was - now) > least:
                 yield model.Change(quantity, was, now, new.unit or unit, step)
 
@@ -138,7 +139,7 @@ def _values_at_join(old: Series, new: Series) -> tuple[float | None, float, int,
     for k in np.flatnonzero(both_finite(a, b))[:1]:
         return float(a.values[k]), float(b.values[k]), int(b.steps[k]), True
     for k in np.flatnonzero(np.isfinite(new.values))[:1]:
-        return value_at(old, int(new.steps[k])), float(new.values[k]), int(new.steps[k]), False
+        return expected_at(old, int(new.steps[k])), float(new.values[k]), int(new.steps[k]), False
     return None, math.nan, 0, False
 
 

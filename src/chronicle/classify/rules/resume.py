@@ -64,7 +64,7 @@ from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import median_gap, step_gap
 from chronicle.model import Finding, Floats, JoinKind, Series
-from chronicle.timeline.joins import play_beyond, value_at
+from chronicle.timeline.joins import bend_allowance, expected_at
 
 NEW_WEIGHTS, RESUME_SPIKE, NOT_RESTORED = "reinitialised", "resume-spike", "lr-not-restored"
 LEAST_LEARNED_LOG = 0.3  # [log units] less is no learning that could be lost
@@ -243,13 +243,13 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     old = [r for a in view.attempts[: attempt.index] if (r := a.learning_rate) is not None and len(r) >= 4]
     old = [r for r in old if r.steps[0] < rate.steps[0] and r.steps[-1] >= reach]
     begins = float(rate.steps[:2][-1])
-    carried = [(value_at(r, begins), play_beyond(r, begins)) for r in old]
-    rates = [(then, play) for then, play in carried if then is not None and then > 0]
+    carried = [(expected_at(r, begins), bend_allowance(r, begins)) for r in old]
+    rates = [(then, bend) for then, bend in carried if then is not None and then > 0]
     now = median(rate.values[:3])
     if not rates or not np.isfinite(now):
         return
-    then, play = min(rates, key=lambda rate: abs(np.log(max(now, 1e-30) / rate[0])))
-    factor = now / then if abs(now - then) > play else 1.0
+    then, bend = min(rates, key=lambda rate: abs(np.log(max(now, 1e-30) / rate[0])))
+    factor = now / then if abs(now - then) > bend else 1.0
     warms = warms_up(rate, limits.lr_falls) and factor < 1 / limits.lr_falls
     lowered = factor < 1 and not warms and join.kind is JoinKind.ROLLBACK
     before = (r.values[r.steps < rate.steps[0]] for r in old)
