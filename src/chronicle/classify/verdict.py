@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.course import LEVEL_SAMPLES
+from chronicle.classify.course import LEVEL_SAMPLES, WARM_UP_SHARE
 from chronicle.classify.kernel.step import SINGLE_PRECISION
 from chronicle.classify.measure import FEWEST_POINTS, can_resolve, improves, median, positive, rises, trend
 from chronicle.classify.patterns import BY_ID, ODD_ONES, PATTERNS, Pattern, Trait, having
@@ -17,7 +17,7 @@ from chronicle.classify.rules import RULES, loss_shapes, schedule, whole_run
 from chronicle.classify.rules.datasets import DATASET_SPIKE
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, NO_SPIKE, RISES, SHIFT, SLOW
 from chronicle.classify.rules.objectives import FAILED, HACKING
-from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
+from chronicle.classify.rules.standstill import CONVERGED_LOG, fall_from
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import any_numbers
@@ -33,7 +33,7 @@ COURSES = {"plateau", "grokking", FAILED}  # of one player of a game
 LONGER_TIMES = 10  # the points of an attempt: one that has so many more represents the run
 PASSING_NAN_SHARE = 0.05  # of the samples since the first NaN: a run that loses more does not go on
 DONE_SHARE = 1e-3  # of the highest learning rate: no schedule goes so low before its end
-AT_ONCE_SHARE = 0.01  # of the steps: a rise that is over by then is of the start, however high it is
+OF_START_SHARE = 0.01  # of the steps: a rise that is over by then is of the start, however high it is
 MOVES_ALONG = 0.9  # correlation of the moves of a loss with those of the part that is most of it
 SETTING_SAMPLES = 8  # around a change of a logged setting; and the most changes of a setting
 WILD_FALL_SCALES = 6.0  # of a wild loss: two first values are not so far above its end by chance
@@ -92,7 +92,7 @@ def start_up(view: View, finding: Finding) -> bool:
         return finding.start_step <= waited and part_alone(view, finding)
     tall = finding.evidence.get("height_log", 0.0) >= limits.twice
     stands_out = tall and above_first(view, finding)
-    soon = first + AT_ONCE_SHARE * (last - first)
+    soon = first + OF_START_SHARE * (last - first)
     latest, spikes = soon if stands_out else settled if tall else waited, (FAST, SLOW, DATASET_SPIKE)
     return finding.pattern in spikes and finding.start_step <= settled and finding.end_step <= latest
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.measure import FEWEST_POINTS
 from chronicle.classify.patterns import BY_ID, DIVERGENCES, ODD_ONES, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
@@ -43,7 +44,6 @@ from chronicle.timeline.courses import distinct_in, step_ends
 from chronicle.timeline.trainings import numbers_of
 from chronicle.workspace.config import RunConfig
 
-BEFORE = 8  # samples whose median is the level before an event; the classifier uses as many
 _AT_ONSET = 3  # samples whose median is the level at the onset
 _CUT_SAMPLES = 3  # if a NaN follows a peak within so many samples, the true height is unknown
 _EDGE_SHARE = 0.005  # of the height of a picture: a peak so near to its upper edge is cut off by it
@@ -179,7 +179,7 @@ def finite_values(arrays: Iterable[Floats]) -> Floats:
 
 def final_level(values: Floats) -> float:
     """The median of the last eighth of the values, at most of eight values; NaN without any value."""
-    last = values[-max(1, min(BEFORE, len(values) // BEFORE)) :]
+    last = values[-max(1, min(LEVEL_SAMPLES, len(values) // 8)) :]
     return float(np.median(last)) if len(last) else math.nan
 
 
@@ -266,7 +266,7 @@ class FindingView:
         before, track, join = values[steps < start], self.track, self.join
         if not len(before) and track is not None and join is not None:  # its attempt begins with it
             before = sign * track.values[(track.attempt == join.before) & (track.steps < start)]
-        before = before[np.isfinite(before)][-BEFORE:]
+        before = before[np.isfinite(before)][-LEVEL_SAMPLES:]
         if not len(rows):
             return None
         before = before if len(before) else values[rows[:1]]  # the log begins with it
@@ -285,7 +285,7 @@ class FindingView:
         steps, drawn = self.samples[0], self.run.config.resolution
         low, high = np.searchsorted(steps, [start, end or start])
         # In steps, the shortest duration that the log or the picture can resolve.
-        least = max(median_gap(steps[max(low - BEFORE, 0) : high + BEFORE]), drawn)
+        least = max(median_gap(steps[max(low - LEVEL_SAMPLES, 0) : high + LEVEL_SAMPLES]), drawn)
         if least <= _EXACT_GAP_STEPS:
             return f"after {span(max(end - start, 1))}"
         if end - start <= least and not drawn:

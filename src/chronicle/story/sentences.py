@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.patterns import BY_ID
 from chronicle.metrics import values
 from chronicle.metrics.values import FACTOR_LOG, clipped, count, ordinal, percent, plainly, plural, times
 from chronicle.model import Finding, Floats, Quantity, Steps
-from chronicle.story.measured import BEFORE, RISES, FindingView, RunView, final_level, is_cut_off
+from chronicle.story.measured import RISES, FindingView, RunView, final_level, is_cut_off
 
 _OF_VALUES = "times percent fallen share plainly stated count duration"
 _COUNTED = "value", "logged value", "spike", "attempt", "training"
@@ -49,6 +50,7 @@ _UPWARDS = re.compile("|".join(_DOWNWARDS))
 _ALSO_BARE = "nan-inf frozen-metric quantised-loss grokking plateau overfitting reward-hacking"
 _BARE_SHORTS = RISES - {"multi-dataset-spike"} | {*_ALSO_BARE.split()}
 _NO_CHANGE_LOG = 0.005  # a smaller change would be written as 0 %
+_BLOCK_SAMPLES = 8  # of a calm course, whose median is a level of it
 # If a calm course ends so far, and so many noise scales, from its best level, the sentence names that level.
 _LOST_LOG, _NOISY_SCALES = math.log(1.25), 3.0
 _MOST_DATASETS = 4  # data sets that a sentence names one by one
@@ -249,8 +251,8 @@ class Sentences(FindingView):
             sentence = f"{failed} {{attempts:{'attempts' if of_one else 'trainings'}}} failed"
             return self.words(sentence, sentence)
         known = self.samples[1][np.isfinite(self.samples[1])]
-        first = self.number_words("first", float(np.median(known[:BEFORE])), plainly)
-        last = self.number_words("last", float(np.median(known[-BEFORE:])), plainly)
+        first = self.number_words("first", float(np.median(known[:LEVEL_SAMPLES])), plainly)
+        last = self.number_words("last", float(np.median(known[-LEVEL_SAMPLES:])), plainly)
         course = f"stayed near {last}" if first == last else f"began at {first} and ended at {last}"
         return Phrases(f"{self.what} {course}: the run did not learn", f"{first} → {last}, did not learn")
 
@@ -335,8 +337,8 @@ class Sentences(FindingView):
     def _turn(self, steps: Steps, values: Floats, better: bool) -> str:
         """The level at which a calm course turned: its best, if it did not end at it (``, with its lowest
         level, 0.0066, near step 20``), or its worst, if it ended worse than its first value."""
-        n_used = len(values) - len(values) % BEFORE
-        levels = np.median(values[:n_used].reshape(-1, BEFORE), axis=1)
+        n_used = len(values) - len(values) % _BLOCK_SAMPLES
+        levels = np.median(values[:n_used].reshape(-1, _BLOCK_SAMPLES), axis=1)
         if len(levels) < 2:
             return ""
         highest, last = self.falls == better, final_level(values)
@@ -351,7 +353,8 @@ class Sentences(FindingView):
             return ""
         extreme = "highest" if highest else "lowest"
         words = self.number_words(extreme, level, plainly)
-        return f", with its {extreme} level, {words}, near {self.run.axis.place(int(steps[place * BEFORE]))}"
+        near = self.run.axis.place(int(steps[place * _BLOCK_SAMPLES]))
+        return f", with its {extreme} level, {words}, near {near}"
 
 
 def finding_words(run: RunView, finding: Finding) -> tuple[Phrases, tuple[Quantity, ...]]:

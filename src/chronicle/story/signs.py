@@ -15,11 +15,12 @@ from typing import Self
 
 import numpy as np
 
+from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.view import AttemptView, value_at
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import grouped, listed
 from chronicle.model import Event, EventKind, Floats, Role, Series
-from chronicle.story.measured import BEFORE, ENDS, OVERALL, RunView
+from chronicle.story.measured import ENDS, OVERALL, RunView
 from chronicle.story.sentences import noun
 from chronicle.timeline.courses import step_ends
 
@@ -124,10 +125,10 @@ class EventContext:
     def rate_rose(self) -> bool | None:
         rate = self.view.learning_rate
         earlier = self.values_before(rate)
-        if rate is None or len(earlier) < BEFORE:
+        if rate is None or len(earlier) < LEVEL_SAMPLES:
             return None
         now = max(value_at(rate, self.step), float(earlier[-_TOGETHER_SAMPLES:].max()))
-        usual = np.median(earlier[:-BEFORE] if len(earlier) > BEFORE else earlier)
+        usual = np.median(earlier[:-LEVEL_SAMPLES] if len(earlier) > LEVEL_SAMPLES else earlier)
         return now > _RATE_RISE_FACTOR * float(usual)
 
     def rate_zero(self) -> bool | None:
@@ -141,10 +142,10 @@ class EventContext:
     def gradient(self, led: bool) -> bool | None:
         norm = self.view.grad_norm
         earlier = self.values_before(norm)
-        if len(earlier) < 2 * BEFORE:
+        if len(earlier) < 2 * LEVEL_SAMPLES:
             return None
-        usual = _JUMP_FACTOR * float(np.median(earlier[:-BEFORE]))
-        leads = float(earlier[-BEFORE:].max()) >= usual or "grad-norm-precursor" in self.event.patterns
+        usual = _JUMP_FACTOR * float(np.median(earlier[:-LEVEL_SAMPLES]))
+        leads = float(earlier[-LEVEL_SAMPLES:].max()) >= usual or "grad-norm-precursor" in self.event.patterns
         now = self.values_from(norm, 3)
         jumps = bool(len(now)) and bool((now >= usual).any() or np.isnan(now).any())
         return leads if led else jumps and not leads
@@ -153,13 +154,13 @@ class EventContext:
         loss = self.view.loss
         if loss is None or not self.has_start or not len(values := self.values_from(loss, _USUAL_SAMPLES)):
             return None
-        first = loss.values[:BEFORE]
+        first = loss.values[:LEVEL_SAMPLES]
         return bool(np.fmax.reduce(values, initial=-np.inf) > np.fmax.reduce(first, initial=-np.inf))
 
     def one_source(self) -> bool | None:
         rises = []
         for series in self.view.dataset_losses:
-            earlier, now = self.values_before(series, BEFORE), self.values_from(series, _USUAL_SAMPLES)
+            earlier, now = self.values_before(series, LEVEL_SAMPLES), self.values_from(series, _USUAL_SAMPLES)
             if len(earlier) and np.isfinite(now).any() and earlier.min() > 0:
                 rises.append(float(np.log(np.nanmax(now) / np.median(earlier))))
         if len(rises) < 2:
@@ -181,7 +182,7 @@ class EventContext:
         kept, loss = self.view.validation_loss, self.view.loss
         if kept is None or loss is None:
             return None
-        sides = (kept, 2), (loss, 2 * BEFORE)
+        sides = (kept, 2), (loss, 2 * LEVEL_SAMPLES)
         pairs = [(self.values_before(*side), self.values_from(*side)) for side in sides]
         if any(not len(a) or not np.isfinite(b).any() or min(a.min(), np.nanmin(b)) <= 0 for a, b in pairs):
             return None
