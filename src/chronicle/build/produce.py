@@ -27,7 +27,7 @@ from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, damaged, fingerprint
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError, contained
 from chronicle.model import COLUMNS, Attempt, Diagnosis, Entry, Role, Timeline, relocated
-from chronicle.pages.gallery import listed
+from chronicle.pages.gallery import for_lists
 from chronicle.readers import Reading, collection_paused, local, read_all
 from chronicle.readers.packed import respelled
 from chronicle.readers.read_on import kept_in
@@ -45,7 +45,7 @@ _DATA_POINTS = 50_000  # rows of the CSV of a page; of a longer run it has every
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result for one run: the part of its entry that lists show (`chronicle.pages.gallery.listed`), or
+    """The result for one run: the part of its entry that lists show (`chronicle.pages.gallery.for_lists`), or
     the ``problems`` of its logs. ``remarks`` are worth saying, but no problems.
 
     ``files`` below ``folder`` belong to the page of the run, with size, time and hash if the next build may
@@ -295,7 +295,7 @@ def _write(
         warnings=[*problems, *warnings, *redact.withheld()],
         inputs_sha256=key,
     )
-    row = {"entry": to_json(listed(entry)), "names": redact.names}  # what lists show, and withheld names
+    row = {"entry": to_json(for_lists(entry)), "names": redact.names}  # what lists show, and withheld names
     texts = {
         ROW: json.dumps(row, ensure_ascii=False),
         ENTRY: json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False),

@@ -187,7 +187,7 @@ def _taken(logs: Sequence[Log]) -> list[tuple[str, tuple[str, ...], Steps]]:
     for log in logs:
         events = grouped(log.events, lambda event: str(event["event"])).items()
         taken += [(EVENT, (what,), np.array([event["line"] for event in same])) for what, same in events]
-    faults = [fault for log in logs for fault in log.listed()]
+    faults = [fault for log in logs for fault in log.faults()]
     taken.append((FAULT, (), _lines_of(fault for fault in faults if fault.kind != "read")))
     taken.append((UNUSABLE, (), _lines_of(fault for fault in faults if fault.kind == "read")))
     other = _joined([*(np.array(log.looked_at) for log in logs), *(lines for _, _, lines in taken)])

@@ -30,7 +30,7 @@ from chronicle.readers.facts import surroundings
 from chronicle.readers.find import is_log, log_like
 from chronicle.readers.text import PARQUET_STARTS, SQLITE_STARTS, Head
 from chronicle.readers.trackers import typed
-from chronicle.readers.trackers.mlflow import SYSTEM, about, listed
+from chronicle.readers.trackers.mlflow import SYSTEM, about, dataset_names
 from chronicle.workspace.config import Confines, may_redirect
 from chronicle.workspace.folders import cache, mirror_of, safe_path
 from chronicle.workspace.locks import scratch
@@ -109,7 +109,7 @@ def _mlflow(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
         rows = [{"step": p.step, "timestamp": p.timestamp / 1000, p.key: p.value} for p in points]
         known = {"name": info.run_name, "status": info.status, "start_time": info.start_time}
         datasets = [used.dataset for used in run.inputs.dataset_inputs] if run.inputs else []
-        facts = {**about(known, data.tags), "dataset": listed((d.name, d.digest) for d in datasets)}
+        facts = {**about(known, data.tags), "dataset": dataset_names((d.name, d.digest) for d in datasets)}
         if rows:
             params = {name: typed(value) for name, value in data.params.items()}
             yield Run(info.run_id, info.run_name or info.run_id, params, facts, rows)

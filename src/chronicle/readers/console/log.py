@@ -1,7 +1,8 @@
 """What all formats of console text share: a log on its way from lines to attempts.
 
 The package `chronicle.readers.console` shows how a format uses it. Every line that is no record is shown to
-`machine.Faults`, so that faults of machines are found beside the curves, at the step of the record before.
+`machine.MachineFaults`, so that faults of machines are found beside the curves, at the step of the record
+before.
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ class Log:
         self.axis = "step"
         self.facts, self._settings = dict[str, Any](), dict[str, Any]()
         self.events: list[dict[str, Any]] = []
-        self.machine = machine.Faults(path)
+        self.machine = machine.MachineFaults(path)
         self.record_lines, self.looked_at = array("q"), array("q")
         self._watched = _WATCHING.get()
         if self._watched is not None:
@@ -383,10 +384,10 @@ class Log:
             self.fault(line.number, "the record is not valid JSON; the line was skipped")
         return record if isinstance(record, dict) else {}
 
-    def listed(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[Fault, ...]:
         """What could not be used, then the faults of machines."""
         near = self.rows.times[-1] if self.rows.times else NAN
-        return (*self._faults.values(), *self.machine.listed(near))
+        return (*self._faults.values(), *self.machine.faults(near))
 
     def launch(self, facts: Mapping[str, Any]) -> None:
         """What follows was written by another launch: an attempt of its own, with ``facts`` of its own."""
@@ -424,7 +425,7 @@ class Log:
         facts = {**self.machine.facts, **self.facts, **config_facts(self._settings)}
         facts |= {"events": self.events} if self.events else {}
         sources = (str(self.path),)
-        return Attempt(self.path.name, sources, series, facts, self.listed(), self.truncated, self.axis)
+        return Attempt(self.path.name, sources, series, facts, self.faults(), self.truncated, self.axis)
 
 
 def _is_written_out(line: str, before: Iterable[str]) -> bool:

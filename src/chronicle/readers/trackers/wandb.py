@@ -27,7 +27,7 @@ from chronicle.errors import BadLog
 from chronicle.metrics.values import short_node_list
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import as_float, number
-from chronicle.readers.console.machine import Faults
+from chronicle.readers.console.machine import MachineFaults
 from chronicle.readers.events.tfrecord import BYTES, VARINT, decoded, fields, last_of, messages, signed, texts
 from chronicle.readers.facts import config_facts, leaves
 from chronicle.readers.step_axis import Column
@@ -149,7 +149,7 @@ class _Run:
             remedy = "remove it, or wait until it is written to"
             raise BadLog(str(self.path), "no metric was logged", remedy=remedy)
         config = {key: value for key, value in self._config.items() if key != "_wandb"}
-        faults = [*faults, *self.console.listed()]
+        faults = [*faults, *self.console.faults()]
         facts = {**self.console.machine.facts, **self._facts, **config_facts(config)}
         columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
         of_run, is_cut = (self.path, self.history.n_rows, columns), truncated or "ended" not in facts
@@ -188,7 +188,7 @@ class _Console:
     """The faults that a run reports: in console output, in alerts, and in notices of preemption."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.machine = path, Faults(path)
+        self.path, self.machine = path, MachineFaults(path)
         self._unfinished_lines: dict[int, str] = {}  # by stream
         self._reported: list[Fault] = []
         self._dropped, self._below = 0, ""
@@ -213,11 +213,11 @@ class _Console:
     def report(self, what: str, kind: str) -> None:
         self._reported.append(Fault(Place(str(self.path)), what, at_time=self._time, kind=kind))
 
-    def listed(self) -> list[Fault]:
+    def faults(self) -> list[Fault]:
         for line in filter(None, self._unfinished_lines.values()):
             self._look(line)
         self._unfinished_lines.clear()
-        faults = [*self.machine.listed(self._time), *self._reported]
+        faults = [*self.machine.faults(self._time), *self._reported]
         if self._dropped:
             problem = f"W&B dropped rows that were logged below the step it was at, {self._below}"
             faults.append(Fault(Place(str(self.path)), problem, self._dropped))
