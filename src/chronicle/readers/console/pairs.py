@@ -18,7 +18,7 @@ from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_s
 from chronicle.metrics.names import JUDGED, MEASURES, compiled, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import WRAPPED, number
-from chronicle.readers.console.chunks import shortened, units_as_names
+from chronicle.readers.console.chunks import as_read, units_as_names
 from chronicle.readers.step_axis import ITS_NUMBER, is_counter, step_rank
 
 _N_STEP_RANKS = 2 * len(STEP_NAMES)  # the ranks of `step_rank`; names that count within an epoch come after
@@ -409,10 +409,10 @@ def of_anyone(name: str) -> str:
 def pairs(text: str) -> list[Pair]:
     """All pairs of a line, in order."""
     if member := _MEMBER.match(text):
-        own = pairs(shortened(text)[member.end() :])
+        own = pairs(as_read(text)[member.end() :])
         if own or member[1]:  # else `Client 3: 0.5`, which has no other name
             return [p if is_counter(p.name) else p._replace(name=f"{member['name']}/{p.name}") for p in own]
-    text = _in_pairs(reworded(shortened(text)))
+    text = _in_pairs(reworded(as_read(text)))
     list_number = _LIST_NUMBER.match(text)
     in_line = [Pair(PROGRESS, float(list_number[1]))] if list_number else []
     unit_start = -1  # of the word behind a number without a name, which is the unit of that number
