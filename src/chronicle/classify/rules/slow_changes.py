@@ -58,7 +58,7 @@ KINK_PLACES = np.linspace(-0.75, 0.75, 13)  # in windows from the step, where a 
 FEWEST_POINTS = 48  # of a log that can be cut into blocks
 
 
-class Turn(NamedTuple):
+class LateRise(NamedTuple):
     """The step at which a loss turned, how far it rose in log units, and the samples of a block."""
 
     start: int
@@ -88,7 +88,7 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
 
 
 @kept
-def late_turn(view: View, loss: Series) -> Turn | None:
+def late_turn(view: View, loss: Series) -> LateRise | None:
     """The late rise of a loss, on the first scale of averaging that shows one."""
     (steps, y), noise = positive(loss), view.noise(loss)
     for f in typed_findings(view, loss):
@@ -101,7 +101,7 @@ def late_turn(view: View, loss: Series) -> Turn | None:
     return next(filter(None, (last_block(view.thresholds, steps, y, block, noise) for block in blocks)), None)
 
 
-def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: float) -> Turn | None:
+def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: float) -> LateRise | None:
     """The test on one scale: whether the end is above the minimum, further than by chance and than before."""
     medians = block_medians(y, block)
     count, low = len(medians), int(np.argmin(medians))
@@ -124,7 +124,7 @@ def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: 
     together = apart / (error * float(np.sqrt(2 / since))) if since >= 6 else 0.0
     if rise < max(limits.turn_clear, limits.turn_t * error) and together < limits.turn_joint_t:
         return None
-    return Turn(int(steps[len(y) - (count - up) * block]), rise, max(rise / error, together), block)
+    return LateRise(int(steps[len(y) - (count - up) * block]), rise, max(rise / error, together), block)
 
 
 def block_medians(y: Floats, block: int, most: int = 64) -> Floats:
