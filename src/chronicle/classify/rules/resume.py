@@ -367,12 +367,16 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
 
 def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None:
     """The finding that the shape of the jump alone gave: a spike, a shift or a divergence."""
-    all_turns = view.once(("late rises",), lambda: tuple(slow_changes.TURN.find(view)))
-    turns = (f for f in all_turns if f.attempt == join.attempt.name)
+    turns = (f for f in _late_rises(view) if f.attempt == join.attempt.name)
     shapes = [f for f in (*typed_findings(view, join.loss), *turns) if f.pattern in REPLACED]
     away = {f.start_step: abs(int(np.searchsorted(join.steps, f.start_step)) - at) for f in shapes}
     near = [f for f in shapes if away[f.start_step] <= max(window // 2, JOIN_SAMPLES)]
     return min(near, key=lambda f: away[f.start_step], default=None)
+
+
+@kept
+def _late_rises(view: View) -> tuple[Finding, ...]:
+    return tuple(slow_changes.TURN.find(view))
 
 
 REPEATED = Rule("repeated-data", (REPEATED_DATA,), replays, replaces=REPLACED)
