@@ -26,7 +26,7 @@ from chronicle.metrics.values import clipped, grouped, instant, level, moment
 from chronicle.model import Entry, Event, EventKind, Join, Verdict
 from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
-from chronicle.story import WARM_UP, deciding
+from chronicle.story import WARM_UP, deciding, gravity
 from chronicle.story.measured import BY_PEOPLE, CHANGES, COURSE, ENDS, JOINS, OVERALL, axis_of_entry
 from chronicle.story.restarts import event_id
 from chronicle.story.signs import event_name
@@ -304,8 +304,10 @@ def _experiment(entry: Entry, act: _Act) -> Experiment:
 
 
 def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
-    gravest = sorted(act.followed, key=lambda e: (e.live, e.verdict.rank if e.verdict else 0, e.severity))
-    if shown := {event.id for event in gravest[-_MOST_FOLLOWED:]} | {note.event.of for note in act.replies}:
+    by_gravity = sorted(act.followed, key=gravity)
+    if shown := {event.id for event in by_gravity[-_MOST_FOLLOWED:]} | {
+        note.event.of for note in act.replies
+    }:
         return [event.sentence for event in act.followed if event.id in shown]
     if not act.done or is_noted or (act.finding is not None and act.finding.end_step is None):
         return []

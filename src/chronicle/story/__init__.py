@@ -121,11 +121,16 @@ def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
     return sorted(findings, key=lambda e: (not e.shows(CALM), -e.severity, happened.index(e)))
 
 
+def gravity(event: Event) -> tuple[bool, int, float]:
+    """A sort key of findings by their own verdict and severity; one on a discarded branch is the least."""
+    return event.live, event.verdict.rank if event.verdict else 0, event.severity
+
+
 def gravest(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
     """All findings: those that decide the verdict, then the others by their own verdict and severity."""
     first = deciding(happened, verdict)
     rest = [e for e in happened if e.kind is EventKind.FINDING and e not in first]
-    rest.sort(key=lambda e: (e.live, e.verdict.rank if e.verdict else 0, e.severity), reverse=True)
+    rest.sort(key=gravity, reverse=True)
     return [*first, *rest]
 
 

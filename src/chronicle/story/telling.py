@@ -34,11 +34,10 @@ from chronicle.story.restarts import join_event, lettered
 from chronicle.story.sentences import finding_words
 from chronicle.story.signs import around
 from chronicle.timeline.courses import distinct_in, step_ends, wall_clock
-from chronicle.timeline.joins import last_ending
+from chronicle.timeline.joins import STOPS, last_ending
 from chronicle.workspace.notes import REVIEWS
 
 _MOST_FAULTS = 200  # events of faults; if there are more, the last event is about all others
-_STOPS = ("cancelled", "preemption", "time-limit")  # kinds by which people and schedulers end a job
 _CRASH_S = 60.0  # within which what is logged at one step is of one crash
 _LATE_SHARE = 0.1  # of the time of a log, after which its first step is none at its beginning
 _NEAR_SHARE = 0.1  # of its step: so far an event may have moved since a note named it by its id
@@ -117,7 +116,7 @@ def _fault_event(run: RunView, crash: Sequence[Sequence[Fault]]) -> Event:
     first, hosts = crash[0][0], (fault.host for fault in chain.from_iterable(crash) if fault.host)
     who = clipped(", ".join(dict.fromkeys(hosts)), 80)
     kinds = [*dict.fromkeys(faults[0].kind for faults in crash)]
-    noun, on = "stop" if {*kinds} <= {*_STOPS} else "fault", f" on {who}" if who else ""
+    noun, on = "stop" if {*kinds} <= STOPS else "fault", f" on {who}" if who else ""
     numbers = [sum(fault.count for fault in faults) for faults in crash]
     often = [f" {times_over(number)}" if number > 1 else "" for number in numbers]
     quotes = [f"“{clipped(faults[0].what, 300).rstrip('.: ')}”" for faults in crash]

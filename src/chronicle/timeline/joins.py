@@ -95,7 +95,7 @@ def bend_allowance(old: Series, step: float) -> float:
     steps, values = old.steps[np.isfinite(old.values)], old.values[np.isfinite(old.values)]
     if len(values) < 2 or step <= steps[-1]:
         return 0.0
-    return 0.5 * relation.median(np.abs(np.diff(values[-_TREND_SAMPLES:])))
+    return 0.5 * relation.finite_median(np.abs(np.diff(values[-_TREND_SAMPLES:])))
 
 
 def _changed_quantities(pair: Pair) -> Iterator[model.Change]:
@@ -110,7 +110,7 @@ def _changed_quantities(pair: Pair) -> Iterator[model.Change]:
                 if any((d < 0).any() or not len(d) for d in strides):
                     continue  # what falls is no counter
                 # One logged point may be missing. A counter of whole epochs keeps its value for many points.
-                least = max(relation.median(d[d > 0] if (d > 0).any() else d) for d in strides)
+                least = max(relation.finite_median(d[d > 0] if (d > 0).any() else d) for d in strides)
             else:
                 least = (_CHANGE_AT_EQUAL_STEP if logged else _CHANGE_EXTRAPOLATED) * max(abs(was), abs(now))
                 least = max(least, bend_allowance(old, step))
@@ -167,7 +167,7 @@ def separate_training(pair: Pair, because: str) -> StepBack:
         x, y = a.values[ok], b.values[ok]
         off = np.abs(x - y) / np.maximum(np.abs(x), np.abs(y))
         if len(off):
-            evidence |= {"common_samples": len(off), "values_apart_share": relation.median(off)}
+            evidence |= {"common_samples": len(off), "values_apart_share": relation.finite_median(off)}
     return StepBack("seeds", (before.name, after.name), 1, evidence)
 
 
@@ -223,6 +223,7 @@ _ENDS = {
     "cancelled": "cancelled", "exception": "crashed", "signal": "killed", "exit": "crashed",
 }  # fmt: skip
 _BY_ORDER = {"preempted", "time limit", "cancelled", "killed"}  # people or schedulers ended it: no fault
+STOPS = {kind for kind, word in _ENDS.items() if word in _BY_ORDER - {"killed"}}  # a signal may be a crash
 FAULTS = {"crashed", "aborted", *_ENDS.values()} - _BY_ORDER
 _CRASH_SIGNALS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")  # errors of the process itself
 AROUND_S = 3600.0  # a host's log spans months: only faults this close to the run's time may belong to the run
