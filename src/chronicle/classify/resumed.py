@@ -117,7 +117,8 @@ def best_line(view: View, parent: AttemptView, loss: Series, needed: Floats) -> 
 
 
 def validation_stays(attempt: AttemptView, step: float, least: float) -> bool | None:
-    """Whether a validation loss rises by less than ``least`` at a step, and no score halves; None without."""
+    """Whether a validation loss rises by less than ``least`` at a step, and no score falls by half; None if
+    no validation loss was logged on both sides of the step."""
     validation = attempt.validation_loss
     if validation is None or validation is attempt.loss:
         return None

@@ -28,7 +28,8 @@ _EVENT_FILE = re.compile(r"tfevents\.([0-9]{10})(?:\.(.+?\.[0-9]+)\.[0-9]+(?:\.v
 _CLOCKS_S = 1.0  # by which a time in a name may be before the one that it belongs to
 
 _MOSTLY = 0.9  # share of the points of another counter that are far from the steps around them
-_FACTOR, _LINEAR = 2.0, 0.99  # by which two counters differ at least, and how evenly
+_LEAST_FACTOR = 2.0  # by which two counters differ
+_LEAST_LINEARITY = 0.99  # correlation of two counters of one thing
 _MOST_NAMED = 3  # series of another counter
 _FEWEST_EPOCHS = 3  # of which a table and a log say the same; fewer may be chance
 _PRINTED = 1e-4  # by which two loggers may differ of a value
@@ -249,7 +250,9 @@ def _counts_other(axis: Series, other: Series) -> bool:
     if np.mean(outside) < _MOSTLY or len(steps) < MANY or not np.ptp(steps) or not np.ptp(reached):
         return False
     factor = np.ptp(reached) / np.ptp(steps)
-    return bool(max(factor, 1 / factor) >= _FACTOR and np.corrcoef(steps, reached)[0, 1] >= _LINEAR)
+    return bool(
+        max(factor, 1 / factor) >= _LEAST_FACTOR and np.corrcoef(steps, reached)[0, 1] >= _LEAST_LINEARITY
+    )
 
 
 def _steps_around(axis: Series, other: Series) -> tuple[Steps, Steps]:

@@ -358,7 +358,8 @@ def _piece_of_rows(series: Series, ticks: Series, cuts: list[int], *, one_file: 
 
 
 def _piece_by_steps(steps: Steps, of_ticks: Steps, cuts: list[int]) -> Index:
-    """As `_piece_of_rows`: the next piece begins where the steps go back, or are beyond the piece before."""
+    """Like `_piece_of_rows`, but by steps alone: the next piece begins where the steps go back, or are beyond
+    the piece before."""
     are_repeated = _count_not_growing(steps) > 2 * len(cuts)
     goes_back = steps[1:] < steps[:-1] if are_repeated else steps[1:] <= steps[:-1]
     n_back = np.searchsorted(np.flatnonzero(goes_back) + 1, np.arange(len(steps)), side="right")

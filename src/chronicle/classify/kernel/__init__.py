@@ -110,7 +110,7 @@ _judged_plainly = 0  # samples, in this process
 
 
 class Kind(StrEnum):
-    """What the kernel saw, in the order of at.IS_BACK ..."""
+    """The kinds of events, in the order of the numbers IS_BACK to IS_FROZEN in `levels`."""
 
     BACK = "back"  # a rise that came back to its extrapolated baseline
     OPEN = "open"  # a rise that had not come back when the log (or its finite part) ended

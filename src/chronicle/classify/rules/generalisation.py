@@ -161,7 +161,7 @@ def measures(series: Series) -> frozenset[str]:
 
 
 def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
-    """Of a validation loss: the sample of its minimum, the rise since, and the rise that is needed. Wider
+    """The sample of the minimum of a validation loss, its rise since then, and the rise that is needed. Wider
     medians know the minimum better, so they see a slow turn in noise; the narrowest that tells places it."""
     n, limits = len(y), view.thresholds
     if n < FEWEST_EVALUATIONS:  # too few for a noise
@@ -177,7 +177,7 @@ def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
 
 
 def risen_from_minimum(limits: Thresholds, y: Floats, width: int) -> tuple[int, float, float]:
-    """As `turned_up`, by running medians of one width and the noise on both sides of the minimum."""
+    """Like `turned_up`, but by running medians of one width and the noise on both sides of the minimum."""
     low = int(np.argmin(smooth := running(y, width)))
     after = y[low + 1 :]
     if len(after) < max(3, limits.overfit_late * (len(y) - 1)):
@@ -206,7 +206,8 @@ class Turn(NamedTuple):
 
 
 def turn(loss: Series, start: float, end: float) -> Turn | None:
-    """What a loss did between two steps. Where it is zero, as of what is known by heart, it is lowest."""
+    """The level of a loss before and after two steps, and the error of their difference. A loss of zero (data
+    that is known by heart) counts as its lowest value."""
     lowest = np.min(loss.values, initial=np.inf, where=loss.values > 0)
     course = positive(replace(loss, values=np.where(loss.values == 0, lowest, loss.values)))
     before, after = both_ends(*course, start, end)

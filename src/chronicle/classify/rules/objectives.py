@@ -320,7 +320,8 @@ def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def left_from(length: Series) -> tuple[float, float, float] | None:
-    """Of a length: the last step at half its end or less, the level there, and its end; None if never."""
+    """The last step at which a length was at most half of its final level, the level there, and the final
+    level; None if it was never so short."""
     steps, level = in_blocks(length, measure.BLOCKS)
     end = float(np.mean(level[-2:])) if len(level) else 0.0
     low = np.flatnonzero(level <= end / GROWN_TIMES)

@@ -265,7 +265,8 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
 def other_rate(
     view: View, attempt: AttemptView, step: float, factor: float, how: str, confidence: float
 ) -> Finding:
-    """The finding; ``factor`` is the learning rate found over the one expected."""
+    """A finding of a learning rate that was not restored; ``factor`` is the rate that was found, divided by
+    the one that was expected."""
     off, least = abs(factor - 1), view.thresholds.lr_differs
     differs = at_least("off the rate that was expected", off, "share", least)
     checks = [*noted(lr_factor=factor, how=how), differs]

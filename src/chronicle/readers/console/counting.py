@@ -399,7 +399,8 @@ _BAR_RATE = re.compile(r"([\d.]+)(?:it/s|s/it)")
 
 
 class _Said(NamedTuple):
-    """What a record said: names, values, where the words of its line begin, how many counters, evaluation."""
+    """What a record said: names and values, the place where the words of its line begin, the number of
+    counters, and whether it is of an evaluation."""
 
     names: Sequence[str] = ()
     values: Sequence[float] = ()

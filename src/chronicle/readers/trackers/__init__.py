@@ -138,7 +138,8 @@ class PointLog:
 
 
 def _with_last_step(steps: Steps) -> Steps:
-    """Steps of a metric, at its end the one before instead of a few 0: MLflow takes 0 where none is given."""
+    """The steps of a metric; a few 0 at its end are replaced by the step before, since MLflow stores 0 where
+    no step is given."""
     given = np.flatnonzero(steps)
     n = int(given[-1]) + 1 if len(given) else len(steps)
     return np.append(steps[:n], np.full(len(steps) - n, steps[n - 1])) if len(steps) - n <= _FEW else steps

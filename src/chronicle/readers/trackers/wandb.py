@@ -328,7 +328,8 @@ class History:
         return counter | {name: Column(values, rows) for name, values, rows in columns}
 
     def _named(self, item: bytes) -> tuple[str, bytes]:
-        """As `named`. Nearly every item ends with a value of less than 128 bytes."""
+        """Like `named`, but faster for values of less than 128 bytes, which nearly all are: the names before
+        them are remembered."""
         before, _, rest = item.partition(_VALUE_KEY)
         text = rest[1:]
         is_short = len(text) > 0 and rest[0] == len(text)
