@@ -120,7 +120,7 @@ def build_site(site: SiteRecord, config: Path, new_site: Path, changed: Collecti
         raise NotInParts(code == NEVER)
     if code:
         lines = printed.strip().splitlines()
-        for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
+        if refused := next(filter(None, map(_REFUSED.match, reversed(lines[-3:]))), None):
             raise OSError(int(refused[1]), refused[2], refused[3])
         raise SiteError("\n".join([f"{site.engine} failed (exit {code}):", *lines[-15:]]))
     _remove_unused(new_site)

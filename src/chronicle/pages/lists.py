@@ -30,7 +30,8 @@ from chronicle.workspace.notes import STANCES, last_review, verdict_of
 SHOWN_EVENTS = 5  # events of this archive on a pattern's page
 _CAPTION = 160  # characters of a title or a measure on a card
 # For each verdict its patterns: the page, the first sentence of its lead, and the number of runs.
-Columns = list[tuple[Verdict, list[tuple[PatternPage, str, int]]]]
+Shown = tuple[PatternPage, str, int]  # the first sentence of a pattern, and the runs that show it
+Columns = list[tuple[Verdict, list[Shown]]]
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
 FEWEST = 5  # statistics need at least so many runs or events, else their intervals say nothing
 _Z = 1.96  # of a normal distribution, for an interval of 95 %
@@ -228,11 +229,12 @@ def _cards_of(site: SiteData, run_ids: tuple[str, ...]) -> list[Card]:
 
 def columns(site: SiteData) -> dict[str, Columns]:
     """``columns``: patterns that runs show, by verdict, the most frequent first; ``unseen``: the others."""
-    items: dict[str, Columns] = {name: [(v, []) for v in VERDICTS] for name in ("columns", "unseen")}
+    shown: dict[Verdict, list[Shown]] = {verdict: [] for verdict in VERDICTS}
+    unseen: dict[Verdict, list[Shown]] = {verdict: [] for verdict in VERDICTS}
     for page in sorted(site.patterns, key=lambda page: -len(site.showing.get(page.id, ()))):
         gist, runs = re.split(r"(?<=[.!?])\s", page.lead, maxsplit=1)[0], len(site.showing.get(page.id, ()))
-        dict(items["columns" if runs else "unseen"])[page.verdict].append((page, gist, runs))
-    return items
+        (shown if runs else unseen)[page.verdict].append((page, gist, runs))
+    return {"columns": [*shown.items()], "unseen": [*unseen.items()]}
 
 
 def _drawing(pattern: str | None, size: str) -> Html:

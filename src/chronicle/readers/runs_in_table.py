@@ -190,7 +190,8 @@ def _exported(columns: Columns) -> dict[str, dict[str, Column]]:
         return {"": logged}
     runs: dict[str, dict[str, Column]] = {}
     shared = {name: c for name, c in logged.items() if " - " not in name}
-    for name, column in [*shared.items()][:1]:
+    if shared:
+        name, column = next(iter(shared.items()))
         is_known = is_counter(name) or _is_aside(name, column)
         if not is_known and not (column.values % 1).any() and (np.diff(column.values) > 0).all():
             shared["_step"] = shared.pop(name)

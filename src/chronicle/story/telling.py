@@ -82,12 +82,12 @@ def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
 
 
 def _launch_event(run: RunView) -> Iterator[Event]:
-    for first in run.timeline.attempts[:1]:
-        if ends := step_ends(distinct_in(first)):
-            where = first.facts.get("nodes") or first.facts.get("host") or ""
-            on = f" on {clipped(str(where), 60)}" if where else ""
-            words = f"The log begins at {run.axis.place(ends[0])}{on}."
-            yield Event("launch", EventKind.LAUNCH, "Launch", words, step=ends[0], attempt=first.name)
+    first = next(iter(run.timeline.attempts), None)
+    if first is not None and (ends := step_ends(distinct_in(first))):
+        where = first.facts.get("nodes") or first.facts.get("host") or ""
+        on = f" on {clipped(str(where), 60)}" if where else ""
+        words = f"The log begins at {run.axis.place(ends[0])}{on}."
+        yield Event("launch", EventKind.LAUNCH, "Launch", words, step=ends[0], attempt=first.name)
 
 
 def _fault_events(run: RunView) -> Iterator[Event]:
@@ -213,8 +213,7 @@ def _with_ids(events: Iterable[Event]) -> list[Event]:
             taken.update(named[place].also)
         if event.kind is EventKind.FINDING and (match := _EVENT_ID.fullmatch(event.id)):
             stem, step = event.id[: match.start("place")], int(match["place"])
-            size = 10 ** max(len(match["place"]) - 2, 0)
-            neighbours = (f"{stem}{at}" for at in (step - size, step + size) if at > 0)
+            neighbours = (f"{stem}{at}" for at in (step - _size(step), step + _size(step)) if at > 0)
             named[place] = replace(event, also=tuple(name for name in neighbours if name not in taken))
             taken.update(named[place].also)
     return named
@@ -222,8 +221,12 @@ def _with_ids(events: Iterable[Event]) -> list[Event]:
 
 def coarse(step: int) -> int:
     """A step to two significant digits, so that a finding which moves a little keeps its id."""
-    size = int(10 ** max(len(str(abs(step))) - 2, 0))
-    return max(round(step / size), 0) * size
+    return max(round(step / _size(step)), 0) * _size(step)
+
+
+def _size(step: int) -> int:
+    """The power of ten of the second digit of a step."""
+    return int(10 ** max(len(str(abs(step))) - 2, 0))
 
 
 def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[Event], list[Event]]:
@@ -280,9 +283,9 @@ class _Clock:
         self.at = lru_cache(maxsize=None)(self._at)
         # The first of rows that were sorted by step may not be the earliest: then none tells a time since.
         took = max((float(t.max()) for t in times if len(t)), default=math.nan) - self.begun
-        for launch in _launch_event(run):
-            if self.at(launch.attempt, launch.step or 0, False) - self.begun > _LATE_SHARE * took:
-                self.begun = math.nan
+        launch = next(_launch_event(run), None)
+        if launch and self.at(launch.attempt, launch.step or 0, False) - self.begun > _LATE_SHARE * took:
+            self.begun = math.nan
 
     def placed(self, event: Event) -> Event:
         config = self.run.config

@@ -136,9 +136,11 @@ def _values_at_join(old: Series, new: Series) -> tuple[float | None, float, int,
     """The old value, the new value, their step, and whether both logged it: the first common step, else the
     first step of the new series."""
     a, b = at_common_steps(old, new)
-    for k in np.flatnonzero(both_finite(a, b))[:1]:
+    if len(common := np.flatnonzero(both_finite(a, b))):
+        k = common[0]
         return float(a.values[k]), float(b.values[k]), int(b.steps[k]), True
-    for k in np.flatnonzero(np.isfinite(new.values))[:1]:
+    if len(known := np.flatnonzero(np.isfinite(new.values))):
+        k = known[0]
         return expected_at(old, int(new.steps[k])), float(new.values[k]), int(new.steps[k]), False
     return None, math.nan, 0, False
 

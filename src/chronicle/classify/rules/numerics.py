@@ -169,7 +169,8 @@ def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> It
 def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> Finding | None:
     steps, level = levels(series)
     middle, last = level[len(level) // 2], median(level[-max(len(level) // 16, 3) :])
-    high, need, fast = (getattr(view.thresholds, f"logit_{name}") for name in ("high", "growth", "fast"))
+    limits = view.thresholds
+    high, need, fast = limits.logit_high, limits.logit_growth, limits.logit_fast
     growth = last / max(middle, 1e-9)
     if not (last > high and growth >= need) and not (last > high / 2 and growth >= fast):
         return None
@@ -372,7 +373,7 @@ def _rising_rate(view: View) -> Iterator[Finding]:
 
 
 def live_spikes(view: View) -> Floats:
-    """Of each spike on the live course its position (share of the live points), height (log units), step."""
+    """Position (share of the live points), height (log units) and step of each spike on the live course."""
     rows: list[tuple[float, float, float]] = []
     base = 0
     for attempt in view.attempts:
