@@ -216,7 +216,7 @@ class Run:
         logs = [attempt for attempt in attempts if not _is_data(attempt)]
         if not logs and self.folder.searched_for and not problems:
             what = "no column counts steps, and no metric is known"
-            raise NotALog(f"{_logs_of(self.folder)}: {what}. Remedy: name it alone to have it read")
+            raise NotALog(f"{_logs_of(self.folder)}: {what}", remedy="name it alone to have it read")
         left_out = [attempt.name for attempt in attempts if _is_data(attempt)] if logs else []
         stated = self.folder.config
         with contained(_logs_of(self.folder)):

@@ -253,8 +253,7 @@ def _together(reader: Any, files: list[Path]) -> Iterator[Any]:
 
 
 def _unreadable(path: Path, err: OSError) -> LogError:
-    problem, remedy = errors.message_of(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
-    return LogError(str(path), f"cannot be read ({problem}). Remedy: {remedy}")
+    return LogError(str(path), f"cannot be read ({err.strerror or err})", remedy=errors.remedy_of(err))
 
 
 def _plain(path: Path) -> list[Attempt]:
@@ -276,7 +275,7 @@ def _only(readers: list[Reader], path: Path) -> Reader:
                 raise UnknownFormat(str(path), lacks)
         for suffixes, remedy in _EXPORTS.items():
             if path.suffix.lower() in suffixes.split():
-                raise UnknownFormat(str(path), f"files like {path.suffix} are not read. Remedy: {remedy}")
+                raise UnknownFormat(str(path), f"files like {path.suffix} are not read", remedy=remedy)
         raise UnknownFormat(str(path), _UNKNOWN)
     if len(readers) > 1:
         names = " and ".join(repr(reader.NAME) for reader in readers)
@@ -302,6 +301,6 @@ def _require_regular(path: Path) -> None:
     if stat.S_ISDIR(info.st_mode):  # only a folder that could not be listed comes here
         os.scandir(path).close()
     if not stat.S_ISREG(info.st_mode):
-        raise LogError(str(path), "is no regular file (a pipe, socket or device). Remedy: name a file")
+        raise LogError(str(path), "is no regular file (a pipe, socket or device)", remedy="name a file")
     if not info.st_size:
-        raise BadLog(str(path), "is empty. Remedy: remove it, or wait until it is written to")
+        raise BadLog(str(path), "is empty", remedy="remove it, or wait until it is written to")

@@ -108,7 +108,7 @@ def read(path: Path) -> list[Attempt]:
     wanted = [name for name, kind in kinds if kind in NUMBERS or (kind == TEXT and places(name))]
     columns, n_rows, faults = _columns(path, wanted)
     if not n_rows:
-        raise BadLog(str(path), "has no rows. Remedy: remove it, or wait until it is written to")
+        raise BadLog(str(path), "has no rows", remedy="remove it, or wait until it is written to")
     return runs_in_table.attempts_of(path, n_rows, columns, faults=faults)
 
 
@@ -133,9 +133,9 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
                     faults.append(Fault(Place(str(path)), problem))
                 first_row += file.metadata.row_group(group).num_rows
     except _damage() as err:
-        raise BadLog(str(path), f"is damaged ({_short(err)}). Remedy: fetch it again") from err
+        raise BadLog(str(path), f"is damaged ({_short(err)})", remedy="fetch it again") from err
     if n_rows and not columns:
-        raise BadLog(str(path), f"is damaged ({n_groups} row groups). Remedy: fetch it again")
+        raise BadLog(str(path), f"is damaged ({n_groups} row groups)", remedy="fetch it again")
     return {name: _joined(parts) for name, parts in columns.items()}, n_rows, faults
 
 
@@ -416,7 +416,7 @@ def _unpickled(path: Path) -> Any:
             raise ValueError("an array of numbers")
         return _plain(_unpickler(stream).load(), [len(content)])
     except Exception as err:  # bytes that are no pickle may raise anything
-        raise BadLog(str(path), f"is no whole, plain pickle ({err}). Remedy: fetch it again") from err
+        raise BadLog(str(path), f"is no whole, plain pickle ({err})", remedy="fetch it again") from err
 
 
 def _unpickler(stream: BytesIO) -> Any:

@@ -267,7 +267,7 @@ def attempt_of(
         n_repeated = sum(len(s) for name, s in series.items() if len(unrepeated[name]) < len(s))
         series = unrepeated if 2 * n_repeated >= sum(map(len, series.values())) else series
     if not series:
-        raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
+        raise BadLog(str(path), "holds no numbers", remedy="check that it is the log of a training")
     constant = {k: c.values[0] for k, c in texts.items() if k != clock and len(set(c.values)) == 1}
     facts, faults = {**constant, **of_steps, **(facts or {})}, (*faults, *step_faults)
     return Attempt(name or path.name, (str(path),), series, facts, faults, truncated, axis.counts)

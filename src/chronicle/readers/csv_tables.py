@@ -227,7 +227,9 @@ def read(path: Path) -> list[Attempt]:
         value = next(name for name in table.names if column_key(name) == "value")
         table.columns[path.stem.partition("-tag-")[2] or path.stem] = table.columns.pop(value)
     if not table.n_rows:
-        raise BadLog(str(path), "has a header and no rows. Remedy: remove it, or wait until it is written to")
+        raise BadLog(
+            str(path), "has a header and no rows", remedy="remove it, or wait until it is written to"
+        )
     n_rows, facts, faults = table.n_rows, _facts(table.comments), table.faults
     columns = _of_episodes(table.columns, n_rows, facts.get("started_at"))
     return attempts_of(path, n_rows, columns, facts=facts, faults=faults, truncated=table.truncated)
@@ -483,7 +485,7 @@ def read_folder(path: Path) -> list[Attempt]:
         faults += metric.faults
         truncated |= metric.truncated
     if not series:
-        raise BadLog(str(path), "holds no numbers. Remedy: check that it is the folder of a training")
+        raise BadLog(str(path), "holds no numbers", remedy="check that it is the folder of a training")
     facts = {"framework": "dvclive"}
     return [Attempt(path.name, (str(path),), series, facts, tuple(faults), truncated, "step")]
 

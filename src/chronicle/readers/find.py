@@ -299,7 +299,7 @@ class _Scanned:
         self.n_others += not wanted
         if self.n_others > self.most_others:
             remedy = f"name the folder of the runs, or set {LOOK_LIMIT} to as many as may be passed over"
-            raise UsageError(f"{self.most_others:,} files up to {path.parent} are no logs. Remedy: {remedy}")
+            raise UsageError(f"{self.most_others:,} files up to {path.parent} are no logs", remedy=remedy)
         return wanted
 
 
@@ -308,7 +308,7 @@ def scan(path: Path, wanted: Wanted, seen: _Scanned | None = None) -> Folder:
     reported. Raises UsageError for the root of a file system, or if very many files are no logs."""
     folder = Folder(path)
     if seen is None and path.resolve() == path.resolve().parent:
-        raise UsageError(f"{path} is the root of a file system. Remedy: name the folder of the runs")
+        raise UsageError(f"{path} is the root of a file system", remedy="name the folder of the runs")
     try:
         seen = seen or _Scanned.around(path)
         if not seen.enters(path):

@@ -362,7 +362,7 @@ def whole_document(
     try:
         value, more = parse(Head.of(path))
     except (ValueError, RecursionError) as err:
-        raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
+        raise BadLog(str(path), f"is no whole JSON document ({err})", remedy="fetch it again") from err
     return value, (Fault(Place(str(path)), "something follows the document; left out"),) if more else ()
 
 
@@ -405,7 +405,7 @@ def read_state(path: Path) -> list[Attempt]:
     if scalars.get("global_step", 0) == config.get("max_steps", -1):
         facts["ended"] = "finished"
     if not rows:
-        raise BadLog(str(path), "has an empty log_history. Remedy: check logging_steps of the Trainer")
+        raise BadLog(str(path), "has an empty log_history", remedy="check logging_steps of the Trainer")
     norms = [row.get("grad_norm") for row in rows if row.get("loss") == 0.0]
     n_replaced = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
     faults = [Fault(Place(str(path)), FILTERED_LOSS, n_replaced)] if n_replaced else []

@@ -60,14 +60,14 @@ def of_tracker(address: str, mirror: Path) -> Path:
     client = CLIENTS[scheme]
     parts = re.fullmatch(client.place, place)
     if parts is None:
-        raise UsageError(f"{address}: names no run. Remedy: write {client.form}")
+        raise UsageError(f"{address}: names no run", remedy=f"write {client.form}")
     try:
         asked = {name: unquote(part or "") for name, part in parts.groupdict().items()}
         runs = list(islice(client.runs(scheme, asked), MOST_RUNS + 1))
     except ImportError:
         raise MissingExtra(f"reading {address}", client.package, client.package) from None
     if len(runs) > MOST_RUNS:
-        raise LogError(address, f"holds more than {MOST_RUNS:,} runs. Remedy: name one of them")
+        raise LogError(address, f"holds more than {MOST_RUNS:,} runs", remedy="name one of them")
     if not runs:
         raise NothingToRead(f"{address}: no run with a metric")
     names = distinct_names((run.run_id, run.name) for run in runs)
@@ -256,7 +256,7 @@ def fetch(address: str, confines: Confines | None = None) -> Path:
     not exist, MissingExtra without the package for it, and UsageError if it names no place."""
     scheme, _, place = address.partition("://")
     if not place.strip("/"):
-        raise UsageError(f"{address}: names no place. Remedy: go on, as in s3://bucket/run")
+        raise UsageError(f"{address}: names no place", remedy="go on, as in s3://bucket/run")
     address = address.rstrip("/")
     refused: list[str] = []
     # Destructors of a client that failed may raise, too: Python would print these errors.

@@ -48,7 +48,7 @@ def only_file(folder: Path, pattern: str, identify: Callable[[Head], bool]) -> P
 def read_launch(folder: Path, file: Path | None, read: Callable[[Path], list[Attempt]]) -> list[Attempt]:
     """The attempt in the file of a launch (see `only_file`), named after the folder. Raises BadLog."""
     if file is None:
-        raise BadLog(str(folder), "is not the folder of one launch. Remedy: name another folder")
+        raise BadLog(str(folder), "is not the folder of one launch", remedy="name another folder")
     return [replace(attempt, name=folder.name) for attempt in read(file)]
 
 
