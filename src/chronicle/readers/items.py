@@ -21,7 +21,7 @@ from chronicle.metrics.arithmetic import median
 from chronicle.metrics.names import JUDGED, LOSSES, are_sizes, is_of_one_episode, plain, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import iso_seconds
-from chronicle.readers.step_axis import Column, column_key, is_counter, names_one_of
+from chronicle.readers.step_axis import Column, column_key, counters_of, is_counter, names_one_of
 
 # Columns that say where a row belongs; roles of what is measured.
 _OF_RUN = (*aliases.ID_NAMES, *aliases.RUN_NAMES, *aliases.PHASE_NAMES)
@@ -166,7 +166,7 @@ def predictions(columns: Columns) -> list[str]:
     if not truth:
         return []
     is_measured = any(role_of(name) is not Role.OTHER for name in columns)
-    counted = (c.values for n, c in columns.items() if is_counter(n) and not c.is_text)
+    counted = counters_of(columns).values()
     is_course = any((steps[1:] >= steps[:-1]).all() for steps in counted)
     return [*predicted, *truth] if is_measured and not is_course else []
 
@@ -206,7 +206,7 @@ def evaluated_episodes(path: Path, columns: Columns) -> list[str]:
     grows: then the agent is evaluated while it learns."""
     if not any(word.startswith("eval") for word in plain(path.stem).split()):
         return []
-    counted = {n: c.values for n, c in columns.items() if is_counter(n) and not c.is_text}
+    counted = counters_of(columns)
     of_each = [name for name in columns if is_of_one_episode(name)]  # `episode_rewards`, `episode_lengths`
     if not counted and len(of_each) > 1 and Role.OBJECTIVE in map(role_of, of_each):
         return of_each

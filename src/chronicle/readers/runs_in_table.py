@@ -30,7 +30,7 @@ from chronicle.metrics.values import distinct_names
 from chronicle.model import Attempt, Role, Steps
 from chronicle.readers import items
 from chronicle.readers.columns import attempt_of, columns_of
-from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter
+from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, counters_of, is_counter
 from chronicle.readers.text import clean
 
 OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
@@ -142,7 +142,7 @@ def _settings_of_runs(columns: Columns) -> Columns:
     texts = [
         name for name, column in filled.items() if column.is_text and column_key(name) not in items.PLACES
     ]
-    steps = next((c.values for n, c in filled.items() if is_counter(n) and not c.is_text), np.empty(0))
+    steps = next(iter(counters_of(filled).values()), np.empty(0))
     begins = np.flatnonzero(steps[1:] < steps[:-1]) + 1
     if not texts or not len(begins) or n_rows <= items.FEWEST_ITEMS * (len(begins) + 1):
         return {}

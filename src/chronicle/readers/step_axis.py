@@ -103,6 +103,11 @@ def counted_by(name: str) -> str:
     return "" if rank is None else STEP_NAMES[rank % len(STEP_NAMES)][1]
 
 
+def counters_of(columns: Mapping[str, Column]) -> dict[str, NDArray[Any]]:
+    """The numbers of all columns that count what a training has done, by name."""
+    return {name: c.values for name, c in columns.items() if is_counter(name) and not c.is_text}
+
+
 @lru_cache(maxsize=_CACHED_NAMES)
 def is_counter(name: str) -> bool:
     """Whether a name is that of a column that counts steps, or may be."""
