@@ -97,10 +97,13 @@ class Series:
     def __len__(self) -> int:
         return len(self.steps)
 
+    def has_steps_of(self, other: Series) -> bool:
+        """Whether two metrics were logged at the same steps."""
+        return self.steps is other.steps or np.array_equal(self.steps, other.steps)
+
     def is_curve_of(self, other: Series) -> bool:
         """Whether two metrics have the same values at the same steps, as one that is logged by two names."""
-        same_steps = self.steps is other.steps or np.array_equal(self.steps, other.steps)
-        return same_steps and np.array_equal(self.values, other.values, equal_nan=True)
+        return self.has_steps_of(other) and np.array_equal(self.values, other.values, equal_nan=True)
 
     def pick(self, rows: Any) -> Self:
         """The series with only these rows."""

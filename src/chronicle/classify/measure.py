@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.metrics import arithmetic, names
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.roles import direction
 from chronicle.model import Floats, Role, Series, Steps, cached_by_object
 
@@ -225,7 +226,7 @@ def last_decimal(values: Floats) -> float:
 
 def can_resolve(values: Floats, share: float) -> bool:
     """Whether values are logged with enough decimals to tell what is below a share of the highest."""
-    known = values[np.isfinite(values)]
+    known = finite_of(values)
     return len(known) > 0 and bool(0.5 * last_decimal(known) <= share * known.max())
 
 
@@ -418,7 +419,7 @@ def is_perfect(series: Series, way: Ascent) -> bool:
 def rises(values: Floats) -> bool:
     """Whether four values or more end near the best, which is above the first by three times what neighbours
     differ by (median), and by a hundredth of the largest; of eight, not the last one alone."""
-    v = values[np.isfinite(values)]
+    v = finite_of(values)
     if len(v) < 4:
         return False
     gain, last = float(v.max() - v[0]), float(v[-1] - v[0])

@@ -20,7 +20,7 @@ from chronicle.classify.rules.objectives import FAILED, HACKING
 from chronicle.classify.rules.standstill import CONVERGED_LOG, fall_from
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics import aliases, names
-from chronicle.metrics.arithmetic import any_numbers
+from chronicle.metrics.arithmetic import any_numbers, finite_of
 from chronicle.metrics.names import LOSSES, MIN_POINTS, is_of_opponent, loss_words, name_words
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import axis_named, plainly, plural
@@ -158,7 +158,7 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
 
 def wild(view: View) -> bool:
     """Whether every positive loss varies by a factor from sample to sample, and fell by no more than that."""
-    losses = [s for s in view.losses if (s.values[np.isfinite(s.values)] > 0).all()]
+    losses = [s for s in view.losses if (finite_of(s.values) > 0).all()]
     noises, least = [(s, view.noise(s)) for s in losses], view.thresholds.wild
     return bool(losses) and all(noise > least and not fell_far(s, noise) for s, noise in noises)
 
@@ -192,7 +192,7 @@ def gains(view: View) -> Series | None:
 def falls(losses: Floats) -> bool:
     """Whether losses fall; of many, the medians of eighths do, since noise may exceed the gain."""
     parts = np.array_split(losses, 8) if len(losses) >= FEWEST_POINTS else losses[:, None]
-    return rises(-np.array([median(part[np.isfinite(part)]) for part in parts]))
+    return rises(-np.array([median(finite_of(part)) for part in parts]))
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
@@ -276,7 +276,7 @@ def _why_negligible(view: View, attempts: Sequence[AttemptView], finding: Findin
         return "the loss stayed below a twentieth of its first value"
     risen = (s for a in attempts for s in a.by_role(*LOSSES) if s.metric == finding.metric)
     sizes = (np.abs(s.values[s.steps >= finding.start_step]) for s in risen)
-    highest = [size[np.isfinite(size)].max(initial=0.0) for size in sizes]
+    highest = [finite_of(size).max(initial=0.0) for size in sizes]
     are_lost = any(high <= SINGLE_PRECISION * first for high in highest for first in firsts)
     if finding.pattern in RISES and are_lost:
         return "the loss stayed below what 32 bits can tell from nothing beside its first value"
@@ -306,7 +306,7 @@ def weighed_anew(attempt: AttemptView, finding: Finding) -> bool:
     if loss is None or finding.metric != loss.metric or finding.pattern not in RISES:
         return False
     logged, before = attempt.by_role(Role.PART_LOSS, Role.DATASET_LOSS), loss.steps < finding.start_step
-    parts = [s for s in logged if np.array_equal(s.steps, loss.steps)]
+    parts = [s for s in logged if s.has_steps_of(loss)]
     are_positive = all((s.values >= 0).all() for s in (loss, *parts))
     if len(parts) < 2 or before.sum() < LEVEL_SAMPLES or not are_positive:
         return False

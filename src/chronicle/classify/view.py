@@ -135,6 +135,10 @@ class View:
     def _by_name(self) -> Mapping[str | None, Sequence[AttemptView]]:
         return grouped(self.attempts, attrgetter("name"))
 
+    def by_role(self, *roles: Role) -> list[Series]:
+        """The series of these roles in all attempts."""
+        return [s for a in self.attempts for s in a.by_role(*roles)]
+
     @cached_property
     def losses(self) -> Sequence[Series]:
         return [a.loss for a in self.attempts if a.loss is not None]

@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet, one_line, text_px
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.by_values import measured_rows
 from chronicle.metrics.names import COUNTERS, LOSSES
 from chronicle.metrics.roles import SCORES, shown_metric
@@ -55,7 +56,7 @@ class Segment(NamedTuple):
         return self._replace(steps=self.steps[rows], values=self.values[rows])
 
     def finite(self) -> Floats:
-        return self.values[np.isfinite(self.values)]
+        return finite_of(self.values)
 
 
 class Line(NamedTuple):
@@ -143,7 +144,7 @@ def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Trac
 
 
 def _fit_on_one_axis(*losses: Track) -> bool:
-    known = (track.values[np.isfinite(track.values)] for track in losses)
+    known = (finite_of(track.values) for track in losses)
     lows, highs = zip(*(np.quantile(v, [0.25, 0.75]) if len(v) else (0.0, 0.0) for v in known), strict=True)
     return bool(min(lows) > 0 and max(highs) / max(min(lows), 1e-300) < 8)
 

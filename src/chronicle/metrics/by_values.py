@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.metrics import aliases, arithmetic, names
-from chronicle.metrics.arithmetic import FEWEST_ROWS, any_numbers, median
+from chronicle.metrics.arithmetic import FEWEST_ROWS, any_numbers, finite_of, median
 from chronicle.metrics.names import (
     LOSSES,
     MIN_POINTS,
@@ -158,7 +158,7 @@ def _scores_of_phases(series: SeriesByName, names: Sequence[str]) -> dict[str, B
     shares = (series[name].values for name in names if len(series[name]))
     if loss is None or not 0 < len(ours) < len(names) or any(v.min() < 0 or v.max() > 100 for v in shares):
         return {}
-    trained = (metric for metric in map(series.__getitem__, ours) if np.array_equal(metric.steps, loss.steps))
+    trained = (metric for metric in map(series.__getitem__, ours) if metric.has_steps_of(loss))
     enough = (metric.values for metric in trained if len(metric) >= FEWEST_ROWS)
     if not any(np.corrcoef(values, loss.values)[0, 1] <= _AGAINST for values in enough):
         return {}
@@ -193,7 +193,7 @@ def _made_small(series: SeriesByName) -> dict[str, ByValues]:
         rest = name_words(name) ^ {"best"}
         for mean in (n for n, own in words.items() if "best" not in rest and own - {*aliases.MEANS} == rest):
             means = series[mean]
-            if not np.array_equal(best.steps, means.steps) or not (best.values <= means.values).all():
+            if not best.has_steps_of(means) or not (best.values <= means.values).all():
                 continue
             if (best.values < means.values).any() and best.values[-1] < best.values[0]:
                 why = f"is made small: {name} lies below {mean}, and falls"
@@ -278,7 +278,7 @@ def _is_clock(name: str, values: Floats) -> bool:
     """Whether seconds are a clock and not durations. They count from the start of the log if they only grow,
     or of each epoch if most rows grow and at most a quarter begin again, at half of the row before or
     less."""
-    values = values[np.isfinite(values)]
+    values = finite_of(values)
     moves = np.diff(values)
     if len(falls := np.flatnonzero(moves < 0)):
         begins_again = len(falls) <= len(values) / 4 and (values[falls + 1] <= values[falls] / 2).all()

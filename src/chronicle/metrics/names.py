@@ -114,7 +114,7 @@ def of_full_window(reward: Series, beside: Mapping[str, Series]) -> Series:
     """The part of a mean of the last 100 episodes (stable-baselines3) from the step on at which so many have
     ended; before, it may be the mean of a single one. Any other reward is returned as it is."""
     for name, lengths in beside.items() if aliases.OF_MEANS.issubset(name_words(reward.metric)) else ():
-        if aliases.OF_LENGTHS.issubset(name_words(name)) and np.array_equal(lengths.steps, reward.steps):
+        if aliases.OF_LENGTHS.issubset(name_words(name)) and lengths.has_steps_of(reward):
             full = np.logical_or.accumulate(reward.steps >= WINDOW_EPISODES * lengths.values)
             return reward.pick(full) if full.any() else reward
     return reward

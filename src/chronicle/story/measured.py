@@ -22,6 +22,7 @@ from chronicle.classify.patterns import BY_ID, DIVERGENCES, ODD_ONES, Trait, hav
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
 from chronicle.metrics.aliases import median_gap
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.by_values import measurements
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
@@ -174,7 +175,7 @@ def picture_edge(timeline: Timeline, config: RunConfig) -> float:
 def finite_values(arrays: Iterable[Floats]) -> Floats:
     """All finite values of some arrays, one array after the other."""
     values: Floats = np.concatenate([np.empty(0), *arrays])
-    return values[np.isfinite(values)]
+    return finite_of(values)
 
 
 def final_level(values: Floats) -> float:
@@ -266,7 +267,7 @@ class FindingView:
         before, track, join = values[steps < start], self.track, self.join
         if not len(before) and track is not None and join is not None:  # its attempt begins with it
             before = sign * track.values[(track.attempt == join.before) & (track.steps < start)]
-        before = before[np.isfinite(before)][-LEVEL_SAMPLES:]
+        before = finite_of(before)[-LEVEL_SAMPLES:]
         if not len(rows):
             return None
         before = before if len(before) else values[rows[:1]]  # the log begins with it

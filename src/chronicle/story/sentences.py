@@ -17,6 +17,7 @@ import numpy as np
 from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.patterns import BY_ID
 from chronicle.metrics import values
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.values import FACTOR_LOG, clipped, count, ordinal, percent, plainly, plural, times
 from chronicle.model import Finding, Floats, Quantity, Steps
 from chronicle.story.measured import RISES, FindingView, RunView, final_level, is_cut_off
@@ -250,7 +251,7 @@ class Sentences(FindingView):
             of_one = self.run.n_trainings < 2 or self.run.timeline.joins
             sentence = f"{failed} {{attempts:{'attempts' if of_one else 'trainings'}}} failed"
             return self.words(sentence, sentence)
-        known = self.samples[1][np.isfinite(self.samples[1])]
+        known = finite_of(self.samples[1])
         first = self.number_words("first", float(np.median(known[:LEVEL_SAMPLES])), plainly)
         last = self.number_words("last", float(np.median(known[-LEVEL_SAMPLES:])), plainly)
         course = f"stayed near {last}" if first == last else f"began at {first} and ended at {last}"

@@ -17,6 +17,7 @@ import numpy as np
 
 from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.view import AttemptView, value_at
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import grouped, listed
 from chronicle.model import Event, EventKind, Floats, Role, Series
@@ -79,7 +80,7 @@ class EventContext:
         while len(known) < samples and start:
             start = max(2 * start - end - 4 * samples, 0)
             known = series.values[start:end]
-            known = known[np.isfinite(known)]
+            known = finite_of(known)
         return known[-samples:]
 
     def values_from(self, series: Series | None, samples: int = _TOGETHER_SAMPLES) -> Floats:
@@ -113,7 +114,7 @@ class EventContext:
 
     def first_sample(self) -> bool | None:
         values = self.values_from(self.view.loss, 2 * _TOGETHER_SAMPLES)
-        values = values[np.isfinite(values)]
+        values = finite_of(values)
         has_samples = self.run.config.data != "digitised picture" and len(values) > 1
         return bool(np.argmax(values) == 0) if has_samples and self.resumed() else None
 
@@ -136,7 +137,7 @@ class EventContext:
         values = self.values_from(rate)
         if rate is None or not np.isfinite(values).any():
             return None
-        usual = float(np.quantile(rate.values[np.isfinite(rate.values)], 0.9))
+        usual = float(np.quantile(finite_of(rate.values), 0.9))
         return float(np.median(values)) <= _IDLE_RATE_SHARE * usual
 
     def gradient(self, led: bool) -> bool | None:
@@ -199,7 +200,7 @@ class EventContext:
     def decimal(self) -> bool | None:
         if "quantised-loss" not in self.event.patterns or self.view.loss is None:
             return None
-        values = np.unique(self.view.loss.values[np.isfinite(self.view.loss.values)])
+        values = np.unique(finite_of(self.view.loss.values))
         power = np.log10(np.diff(values).min())
         return bool(abs(power - round(power)) < 0.01)
 

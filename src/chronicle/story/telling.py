@@ -17,6 +17,7 @@ import numpy as np
 
 from chronicle.classify.patterns import BY_ID, DIVERGENCES
 from chronicle.classify.report import numbered
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.values import (
     clipped,
     count,
@@ -278,7 +279,7 @@ class _Clock:
 
     def __init__(self, run: RunView) -> None:
         self.run = run
-        times = [t.times[np.isfinite(t.times)] for t in distinct_in(run.timeline)]
+        times = [finite_of(t.times) for t in distinct_in(run.timeline)]
         self.begun = min((float(t.min()) for t in times if len(t)), default=math.nan)
         self.at = lru_cache(maxsize=None)(self._at)
         # The first of rows that were sorted by step may not be the earliest: then none tells a time since.

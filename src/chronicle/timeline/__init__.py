@@ -234,7 +234,7 @@ def _by_seed(attempt: Attempt) -> list[Attempt]:
     seeds, which = np.unique(column.values, return_inverse=True)
     several = 1 < len(seeds) <= min(_MOST_SEEDS, len(column) // 2)
     whole = several and all(abs(seed) < 2**63 and seed.is_integer() for seed in seeds.tolist())
-    if not whole or not all(np.array_equal(s.steps, column.steps) for s in rest.values()):
+    if not whole or not all(s.has_steps_of(column) for s in rest.values()):
         return [attempt]
     parts = []
     for k, seed in enumerate(map(int, seeds)):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import UsageError
 from chronicle.metrics.aliases import step_gap
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.roles import AnySeries, shown_metric
 from chronicle.metrics.values import grouped, natural
 from chronicle.model import Attempt, Role, Series, Timeline, cached_by_object
@@ -92,7 +93,7 @@ def is_counter(series: Series) -> bool:
 @cached_by_object
 def wall_clock(attempt: Attempt) -> tuple[float, float]:
     """First and last time of any series [Unix s]; NaN without times."""
-    if not (times := [t for s in distinct_in(attempt) if len(t := s.times[np.isfinite(s.times)])]):
+    if not (times := [t for s in distinct_in(attempt) if len(t := finite_of(s.times))]):
         return math.nan, math.nan
     return min(float(t.min()) for t in times), max(float(t.max()) for t in times)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from chronicle import model
 from chronicle.metrics.aliases import has_year, in_year_of
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.names import COUNTERS
 from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Timeline, Track
 from chronicle.timeline import relation
@@ -92,7 +93,7 @@ def expected_at(old: Series, step: float) -> float | None:
 def bend_allowance(old: Series, step: float) -> float:
     """How far a value may lie from `expected_at` although nothing changed, since a schedule bends: beyond the
     end of the series half of its usual move from sample to sample, else 0."""
-    steps, values = old.steps[np.isfinite(old.values)], old.values[np.isfinite(old.values)]
+    steps, values = old.steps[np.isfinite(old.values)], finite_of(old.values)
     if len(values) < 2 or step <= steps[-1]:
         return 0.0
     return 0.5 * relation.finite_median(np.abs(np.diff(values[-_TREND_SAMPLES:])))
@@ -106,7 +107,7 @@ def _changed_quantities(pair: Pair) -> Iterator[model.Change]:
             if was is None or was == now:
                 continue
             if role in COUNTERS:
-                strides = [np.diff(s.values[np.isfinite(s.values)]) for s in (old, new)]
+                strides = [np.diff(finite_of(s.values)) for s in (old, new)]
                 if any((d < 0).any() or not len(d) for d in strides):
                     continue  # what falls is no counter
                 # One logged point may be missing. A counter of whole epochs keeps its value for many points.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.metrics import arithmetic
-from chronicle.metrics.arithmetic import any_numbers, rounding
+from chronicle.metrics.arithmetic import any_numbers, finite_of, rounding
 from chronicle.metrics.names import COUNTERS
 from chronicle.model import Attempt, Floats, Mask, Role, Series
 from chronicle.timeline.courses import SCHEDULES, Course, Index, is_counter, process
@@ -121,7 +121,7 @@ def with_steps_moved(series: Series, by: int) -> Series:
 
 def finite_median(values: Floats) -> float:
     """Median of the finite values; NaN where there is none."""
-    return arithmetic.median(values[np.isfinite(values)])
+    return arithmetic.median(finite_of(values))
 
 
 def reached(before: Any, after: Course) -> Mask:

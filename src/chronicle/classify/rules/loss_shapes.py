@@ -75,6 +75,7 @@ from chronicle.classify.report import (
 )
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.names import is_error
 from chronicle.model import Attempt, Finding, Mask, Role, Series
 
@@ -121,7 +122,7 @@ class Shape:
         """Whether the peak is above the level before it, by a quarter of a fall since: no mere forecast."""
         e, peak = self.event, self.value(self.event.peak, self.event.peak + 1)
         near = self.series.values[max(e.onset - LEVEL_SAMPLES, 0) : e.peak + 1]
-        grain, fell = last_decimal(near[np.isfinite(near)]), self.value(e.onset - 3, e.onset) - self.before
+        grain, fell = last_decimal(finite_of(near)), self.value(e.onset - 3, e.onset) - self.before
         least = self.before + max(DIGITS_OF_RISE * grain, self.limits.dip * fell)
         return e.kind not in RISING_KINDS or e.into_nan or not peak <= least
 
@@ -139,7 +140,7 @@ class Shape:
         """Whether it came down from its highest samples by a quarter of the height, as a spike does."""
         e = self.event
         y, height, noise = self.series.values[e.onset : e.end], e.height, e.noise
-        y = y[np.isfinite(y)]
+        y = finite_of(y)
         if y.min(initial=np.inf) > 0:
             y = np.log(y)
         else:  # a loss that crosses zero is measured in its own unit
@@ -206,7 +207,7 @@ class Shape:
     def value(self, first: int, last: int) -> float:
         """Median of the finite values from one sample to another, in the unit of the series."""
         part = self.series.values[max(first, 0) : max(last, 1)]
-        return median(part[np.isfinite(part)])
+        return median(finite_of(part))
 
     def checks(self) -> list[Check]:
         e, limits = self.event, self.limits
@@ -488,7 +489,7 @@ def _is_at_bound(shape: Shape) -> bool:
     values, value = shape.series.values, shape.value(shape.event.onset, shape.event.onset + 1)
     if not value and not values.any():
         return len(shape.attempt.by_role(shape.series.role)) > 1
-    known = values[np.isfinite(values)]
+    known = finite_of(values)
     before = 0.0 if value else known[known > 0].min(initial=np.inf)
     is_coarse = 0.5 * last_decimal(known) >= shape.limits.moved * value
     if 0 <= value == known.min() < known.max() and is_coarse and before <= shape.limits.trifle * known[0]:

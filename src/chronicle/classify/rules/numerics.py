@@ -258,7 +258,7 @@ def layers(attempt: AttemptView) -> Iterator[tuple[Sequence[Series], Floats, Flo
     loads_logged = attempt.by_role(Role.EXPERT_LOAD)
     for family in grouped(loads_logged, lambda s: _AN_EXPERT.sub(r"\1", s.metric, count=1)).values():
         first, steps = family[0], family[0].steps.astype(float)
-        if len(family) >= FEWEST_EXPERTS and all(np.array_equal(s.steps, first.steps) for s in family):
+        if len(family) >= FEWEST_EXPERTS and all(s.has_steps_of(first) for s in family):
             loads = np.array([s.values for s in family])
             total = loads.sum(0)
             ok = np.isfinite(total) & (total > 0)

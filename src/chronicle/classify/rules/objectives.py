@@ -367,7 +367,7 @@ def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def goes_along(score: Series, objective: Series) -> bool:
     """Whether a score is the objective in another unit, as the reward of a step is: it is no second judge."""
-    if not np.array_equal(score.steps, objective.steps):
+    if not score.has_steps_of(objective):
         return False
     v, w = score.values, objective.values
     moves = bool(np.isfinite(v + w).all()) and float(np.ptp(v)) > 0 and float(np.ptp(w)) > 0

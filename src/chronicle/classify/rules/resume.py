@@ -63,6 +63,7 @@ from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import median_gap, step_gap
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.model import Finding, Floats, JoinKind, Series
 from chronicle.timeline.joins import bend_allowance, expected_at
 
@@ -278,7 +279,7 @@ def other_rate(
 def warms_up(rate: Series, factor: float) -> bool:
     """Whether the values rise through the first samples to ``factor`` times the first one or more."""
     head = rate.values[: max(8, len(rate) // 4)]
-    head = head[np.isfinite(head)]
+    head = finite_of(head)
     top = int(np.argmax(head))
     return top >= 2 and head[top] >= factor * head[0] and bool(np.all(np.diff(head[: top + 1]) >= -1e-12))
 

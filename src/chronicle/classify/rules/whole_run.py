@@ -351,8 +351,8 @@ def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
     if len(whole) < FEWEST_POINTS or any(moves(y) for y in (whole, *losses) if len(y) >= FEWEST_POINTS):
         return None
     judged = {loss for _, loss, _ in long}
-    others = (s for a in view.attempts for s in a.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s not in judged)
-    parts = (s for a in view.attempts for s in a.by_role(Role.PART_LOSS))
+    others = (s for s in view.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s not in judged)
+    parts = view.by_role(Role.PART_LOSS)
     fall = any(falls(s, STILL_ERRORS) for s in others) or any(falls(s, measure.TREND_ERRORS) for s in parts)
     if fall or _gets_better(view):
         return None
@@ -367,14 +367,14 @@ def _levels(loss: Series) -> Floats:
 
 
 def _gets_better(view: View) -> bool:
-    return any(measure.improves(s) for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *SCORES))
+    return any(measure.improves(s) for s in view.by_role(Role.OBJECTIVE, *SCORES))
 
 
 def hardly_learns(view: View) -> bool:
     """Whether every loss fell by less than counts as learning and nothing got better: no success."""
     if begins_late(view.span, max(map(step_gap, view.losses), default=0.0)) or _gets_better(view):
         return False
-    losses = (s for a in view.attempts for s in a.by_role(*LOSSES))
+    losses = view.by_role(*LOSSES)
     judged = [(learned(y), y) for _, y in map(positive, losses) if len(y) >= MIN_POINTS]
     if any(fall >= view.thresholds.learned and moves(y) for fall, y in judged):
         return False

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.console import chunks, machine
 from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, split, time_in, words_start
@@ -331,7 +332,7 @@ class Log:
         if self._watched is not None:
             self.record_lines.extend(lines.tolist())
         self.rows.extend(lines, steps, columns, times)
-        known = times[np.isfinite(times)]
+        known = finite_of(times)
         self.step, self.time = int(steps[-1]), float(known[-1]) if len(known) else self.time
 
     def add_rows(self, rows: Rows) -> None:
@@ -421,7 +422,7 @@ class Log:
                 self.fault(number, f"the field {clean(field)!r} is not a number; it was left out", count)
         series = self.rows.series(keep=self._watched is not None)
         if not series:
-            raise BadLog(str(self.path), "holds no numbers. Remedy: check that it is the log of a training")
+            raise BadLog(str(self.path), "holds no numbers", remedy="check that it is the log of a training")
         facts = {**self.machine.facts, **self.facts, **config_facts(self._settings)}
         facts |= {"events": self.events} if self.events else {}
         sources = (str(self.path),)
