@@ -71,10 +71,10 @@ _KEPT_BLANKS = " \u202f"
 Judged = tuple[Run, Timeline, Diagnosis, Story]
 
 
-def badge(verdict: Verdict, word: str = "") -> str:
+def badge(verdict: Verdict, word: str) -> str:
     """The verdict as shape, word and colour; ``word`` is the badge of an entry or story."""
     shape, colour = ("?", "white") if word == CANNOT_TELL else LOOKS[verdict]
-    return click.style(f"{shape} {word or verdict}", fg=colour)
+    return click.style(f"{shape} {word}", fg=colour)
 
 
 def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Story) -> Iterator[str]:

@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 from chronicle.errors import ConfigError
 from chronicle.metrics.values import (
-    IN_STEPS,
     Axis,
     clipped,
     count,
@@ -45,7 +44,7 @@ _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
 _MOST_PHRASES = 6  # phrases of a table's cell
 
 
-def when(event: Event, axis: Axis = IN_STEPS) -> str:
+def when(event: Event, axis: Axis) -> str:
     """The time of an event, as far as known: ``2026-03-02 14:52Z, 5.9 h after the start``; of a note, when it
     was written, and on what: ``2026-03-05 09:10Z, on step 58 900``."""
     day, elapsed_s = f"{event.time[:10]} {hour(event.time)}".strip(), event.elapsed_s or 0.0
@@ -103,7 +102,7 @@ def _counted_on(axis: Axis, text: str) -> str:
     return re.sub(r"\bsteps\b", lambda _: axis.unit, text)
 
 
-def criterion_value(criterion: Criterion, axis: Axis = IN_STEPS) -> str:
+def criterion_value(criterion: Criterion, axis: Axis) -> str:
     """What was measured, with its unit; ``not logged`` if there was nothing to measure."""
     if criterion.value is None:
         return "not logged" if criterion.met is None else "never"
@@ -114,7 +113,7 @@ def criterion_value(criterion: Criterion, axis: Axis = IN_STEPS) -> str:
     return f"{value_words(criterion.value)} {_counted_on(axis, criterion.unit)}".strip()
 
 
-def threshold(criterion: Criterion, axis: Axis = IN_STEPS) -> str:
+def threshold(criterion: Criterion, axis: Axis) -> str:
     """The threshold of a criterion in typographic form: ``≥ 6 scales``."""
     demand = criterion.threshold
     if criterion.unit.startswith("share"):
@@ -122,7 +121,7 @@ def threshold(criterion: Criterion, axis: Axis = IN_STEPS) -> str:
     return _counted_on(axis, demand.replace(">=", "≥").replace("<=", "≤"))
 
 
-def condition(runner_up_if: str, axis: Axis = IN_STEPS) -> str:
+def condition(runner_up_if: str, axis: Axis) -> str:
     """The condition for the runner-up, as the end of a sentence: ``, if the rise had been a ramp``."""
     return _counted_on(axis, f", if {runner_up_if.removeprefix('if ')}" if runner_up_if else "")
 
