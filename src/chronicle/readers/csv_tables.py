@@ -26,17 +26,15 @@ from chronicle.metrics.names import MEASURES, name_words, names_a_loss, role_of
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers import runs_in_table
-from chronicle.readers.columns import (
-    LENGTH,
-    REWARD,
-    WRAPPED,
-    attempt_of,
-    columns_of,
-    is_blank,
-    iso_seconds,
-    number,
+from chronicle.readers.columns import LENGTH, REWARD, WRAPPED, attempt_of, columns_of, is_blank, number
+from chronicle.readers.csv_cells import (
+    Table,
+    cells_of,
+    delimiter_of,
+    first_rows,
+    header_names,
+    numbers_beside_dates,
 )
-from chronicle.readers.csv_cells import Table, cells_of, delimiter_of, first_rows, header_names
 from chronicle.readers.facts import named_facts
 from chronicle.readers.json_lines import Row, flat, tells_of_training
 from chronicle.readers.runs_in_table import attempts_of, curve_named_by, loss_of, may_change_settings, runs_of
@@ -120,10 +118,8 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     of_log = not metric and _says_log_of_training(path.stem)
     if not (metric or of_log) or width not in (1, 2, 3):
         return []
-    dated = width == 2 and iso_seconds([row[0] for row in rows]) is not None
-    read = [[value for cell in row[dated:] if (value := number(cell)) is not None] for row in rows]
-    cells = [row for row in read if len(row) == width - dated]  # a damaged row is forgiven
-    if len(read[0]) < width - dated or 2 * len(cells) <= len(rows):
+    dated, cells = numbers_beside_dates(rows, width)
+    if not cells:
         return []
     *counters, values = zip(*cells, strict=True)
     if role is Role.OBJECTIVE and len(counters) == 1 and _are_best_and_mean(counters[0], values):
