@@ -336,20 +336,9 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
     stores = [run for log in folder.logs for run in runs_of_store(log, prefix)]
     stored = {path for run in stores for path in run.paths}
     logs = [log for log in folder.logs if log not in stored]
-    parts: list[Folder] = []
-    inner: list[RunSource] = []
-    has_states = any(below.path.name.startswith("checkpoint-") for below in folder.folders)  # HF Trainer
-    for below in folder.folders:
-        runs_below = runs_in(below, f"{prefix}/{below.path.name}".lstrip("/"))
-        is_one_run = [(run.paths, run.only) for run in runs_below] == [((below.path,), "")]
-        is_wrapped = is_one_run and _wraps(below.path.name, beside_logs=bool(logs))
-        is_part = is_wrapped or _is_part(below, beside_logs=has_states or bool(logs))
-        if is_part or _of_add_scalars(below, logs):
-            parts.append(below)
-        else:
-            inner += runs_below
+    parts, inner = _parts_and_runs(folder, prefix, logs)
     by_key = grouped(folder.whole, lambda path: run_key(path) or path.name)  # launches of one run each
-    launched = [RunSource(f"{prefix}/{key}".lstrip("/"), tuple(paths)) for key, paths in by_key.items()]
+    launched = [RunSource(_within(prefix, key), tuple(paths)) for key, paths in by_key.items()]
     if len(launched) == 1 and not (inner or parts or folder.logs):
         return [RunSource(launched[0].run_id, (folder.path,))]
     run_id, runs = prefix or folder.path.name or "run", stores + launched + inner
@@ -358,8 +347,29 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
         return [RunSource(run_id, (folder.path,))]
     if parts or len(families) == 1:
         families = {"": [*logs, *(part.path for part in parts)]}
-    ids = (f"{prefix}/{name}".lstrip("/") if name else run_id for name in families)
+    ids = (_within(prefix, name) if name else run_id for name in families)
     return [*map(RunSource, ids, map(tuple, families.values())), *runs]
+
+
+def _parts_and_runs(folder: Folder, prefix: str, logs: list[Path]) -> tuple[list[Folder], list[RunSource]]:
+    """The folders in a folder that are parts of the run of its ``logs``, and the runs in all others."""
+    parts: list[Folder] = []
+    inner: list[RunSource] = []
+    has_states = any(below.path.name.startswith("checkpoint-") for below in folder.folders)  # HF Trainer
+    for below in folder.folders:
+        runs_below = runs_in(below, _within(prefix, below.path.name))
+        is_one_run = [(run.paths, run.only) for run in runs_below] == [((below.path,), "")]
+        is_wrapped = is_one_run and _wraps(below.path.name, beside_logs=bool(logs))
+        is_part = is_wrapped or _is_part(below, beside_logs=has_states or bool(logs))
+        if is_part or _of_add_scalars(below, logs):
+            parts.append(below)
+        else:
+            inner += runs_below
+    return parts, inner
+
+
+def _within(prefix: str, name: str) -> str:
+    return f"{prefix}/{name}".lstrip("/")
 
 
 def _wraps(name: str, *, beside_logs: bool) -> bool:
