@@ -199,57 +199,79 @@ def _fit_alone(steps: Steps, epochs: Floats) -> bool:
     return bool(_fit(steps, epochs, float(np.sum(steps**2.0) / np.sum(steps * epochs))).all())
 
 
+@dataclass
+class _Lines:
+    """How many lines of a training were counted, and what the last ones said."""
+
+    n_rows: int = 0
+    n_filtered: int = 0  # losses that the Trainer filtered
+    has_ended: bool = False
+    epoch: float = math.nan
+    first_epoch: float = math.nan
+    before: dict[str, float] = field(default_factory=dict)  # of the last record
+    is_doubled: bool | None = None  # whether records come twice, as the first one does
+
+    def new_in_repeated(self, values: Mapping[str, float]) -> dict[str, float] | None:
+        """What is new in a record that comes again where the first one does: a callback prints what the
+        Trainer rounds, or rounds some of what the Trainer prints. None for any other record."""
+        before, self.before = self.before, dict(values)
+        is_same = bool(before) and all(_is_rounded(name, value, values) for name, value in before.items())
+        if before and self.is_doubled is None:
+            self.is_doubled = is_same
+        if not (self.is_doubled and is_same):
+            return None
+        self.before = {}
+        return {name: value for name, value in values.items() if name not in before}
+
+    def count(self, values: Mapping[str, float], loss: str) -> None:
+        """Counts a training line, from one again where the epochs restart, or fall after a summary or to
+        where the learning rate has not been warmed up yet."""
+        self.epoch, before = values.get("epoch", math.nan), self.epoch
+        is_first = self.epoch <= self.first_epoch + _EPOCH_ERROR or values.get("learning_rate") == 0.0
+        if self.epoch < before and (self.has_ended or is_first):
+            self.n_rows, self.has_ended = 0, False
+        if not self.n_rows:
+            self.first_epoch = self.epoch
+        self.n_rows += loss in values or not self.n_rows
+
+
 def _read_hf(path: Path) -> list[Attempt]:
     """Reads one attempt. Raises BadLog if no line contains a number."""
-    bars = Bars()
-    of_lines: dict[str, Any] = {"before": {}, "is_doubled": None, "epoch": math.nan, "first_epoch": math.nan}
-    log = Log(path, "hf-console", bars=bars, n_rows=0, filtered=0, ended=False, **of_lines)
-    log.axis, own = "row", log.state
+    bars, lines = Bars(), _Lines()
+    log = Log(path, "hf-console", bars=bars, lines=lines)
+    log.axis = "row"
     for line, values in _dictionaries(log, bars):
-        if (more := _new_in_repeated(own, values)) is not None:
+        if (more := lines.new_in_repeated(values)) is not None:
             if bars.waiting:
                 bars.waiting[-1].values.update(more)
-            elif own["n_rows"] and more:
-                log.add(line, own["n_rows"], more)
+            elif lines.n_rows and more:
+                log.add(line, lines.n_rows, more)
             continue
         bars.loss = bars.loss or next(filter(_OF_TRAINING.fullmatch, sorted(values)), "")
         if CLOSING in values and bars.loss not in values:  # some log the time so far in each line
             log.fact("summary", values)
             log.facts["ended"] = "finished"  # whatever fails after it
-            bars.end_epoch, own["ended"] = values.get("epoch", 0.0), True
+            bars.end_epoch, lines.has_ended = values.get("epoch", 0.0), True
             continue
         if bars.loss in values:
             log.facts.pop("ended", None)  # a training that went on after its end
-        own["filtered"] += values.get(bars.loss) == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
+        lines.n_filtered += values.get(bars.loss) == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
         step = next(filter(None, (values.pop(name, None) for name in _STEPS)), None)
         if step is not None and step == step // 1:
             log.axis = "step"
             log.add(line, int(step), values)
-        elif not own["n_rows"] and bars.drawn:  # drawn before the first line, if at all
+        elif not lines.n_rows and bars.drawn:  # drawn before the first line, if at all
             log.axis = "step"
             bars.waiting.append(Row(line, values, bars.latest))
         else:
-            _count(own, values, bars.loss)
-            log.add(line, own["n_rows"], values)
+            lines.count(values, bars.loss)
+            log.add(line, lines.n_rows, values)
     log.add_rows(bars.end())
     log.truncated |= bool(bars.waiting)  # no bar came after them: the end is missing
     attempt = log.attempt()
-    if filtered := own["filtered"]:
+    if filtered := lines.n_filtered:
         attempt = replace(attempt, faults=(*attempt.faults, Fault(Place(str(path)), FILTERED_LOSS, filtered)))
     return [attempt]
-
-
-def _new_in_repeated(own: dict[str, Any], values: Mapping[str, float]) -> dict[str, float] | None:
-    """What is new in a record that comes again where the first one does: a callback prints what the Trainer
-    rounds, or rounds some of what the Trainer prints. None for any other record."""
-    before, own["before"] = own["before"], dict(values)
-    is_same = bool(before) and all(_is_rounded(name, value, values) for name, value in before.items())
-    if before and own["is_doubled"] is None:
-        own["is_doubled"] = is_same
-    if not (own["is_doubled"] and is_same):
-        return None
-    own["before"] = {}
-    return {name: value for name, value in values.items() if name not in before}
 
 
 def _is_rounded(name: str, value: float, exact: Mapping[str, float]) -> bool:
@@ -258,18 +280,6 @@ def _is_rounded(name: str, value: float, exact: Mapping[str, float]) -> bool:
         return name in exact and round(value, 2) == round(exact[name], 2)
     is_rate = name == "learning_rate" and value == float(f"{exact[name]:.4e}")
     return value == exact[name] or is_rate or (math.isnan(value) and math.isnan(exact[name]))
-
-
-def _count(own: dict[str, Any], values: Mapping[str, float], loss: str) -> None:
-    """Counts a training line, from one again where the epochs restart, or fall after a summary or to where
-    the learning rate has not been warmed up yet."""
-    own["epoch"], before = values.get("epoch", math.nan), own["epoch"]
-    is_first = own["epoch"] <= own["first_epoch"] + _EPOCH_ERROR or values.get("learning_rate") == 0.0
-    if own["epoch"] < before and (own["ended"] or is_first):
-        own |= {"n_rows": 0, "ended": False}
-    if not own["n_rows"]:
-        own["first_epoch"] = own["epoch"]
-    own["n_rows"] += loss in values or not own["n_rows"]
 
 
 def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:
