@@ -119,12 +119,16 @@ def build_site(site: SiteRecord, config: Path, new_site: Path, changed: Collecti
     if changed is not None and code in (NEVER, NOT_NOW):
         raise NotInParts(code == NEVER)
     if code:
-        lines = printed.strip().splitlines()
-        if refused := next(filter(None, map(_REFUSED.match, reversed(lines[-3:]))), None):
-            raise OSError(int(refused[1]), refused[2], refused[3])
-        raise SiteError("\n".join([f"{site.engine} failed (exit {code}):", *lines[-15:]]))
+        raise _failure(f"{site.engine} failed (exit {code}):", printed.strip().splitlines())
     _remove_unused(new_site)
     return printed.strip()
+
+
+def _failure(what: str, printed: Sequence[str]) -> SiteError | OSError:
+    """The error of an engine, by the lines that it printed."""
+    if refused := next(filter(None, map(_REFUSED.match, reversed(printed[-3:]))), None):
+        return OSError(int(refused[1]), refused[2], refused[3])
+    return SiteError("\n".join([what, *printed[-15:]]))
 
 
 def _remove_unused(new_site: Path) -> None:

@@ -32,7 +32,7 @@ from chronicle.metrics.values import (
 from chronicle.model import Event, EventKind, Fault, Floats, Note, Quantity, Role, Track
 from chronicle.story.measured import JOINS, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
 from chronicle.story.restarts import join_event, lettered
-from chronicle.story.sentences import finding_words
+from chronicle.story.sentences import Phrases, finding_words
 from chronicle.story.signs import around
 from chronicle.timeline.courses import distinct_in, step_ends, wall_clock
 from chronicle.timeline.joins import STOPS, last_ending
@@ -158,19 +158,9 @@ def _end_event(run: RunView) -> Iterator[Event]:
 
 def _finding_event(run: RunView, group: FindingGroup) -> Event:
     """The event of a group of findings, named by the gravest one; its text tells all, in order of step."""
-    lead, family = group.lead, _family(group.lead.pattern)
-    words, numbers = finding_words(run, lead)
-    often = sum(part.pattern == lead.pattern and part.metric == lead.metric for part in group.parts)
-    peaks = lead.pattern in RISES - DIVERGENCES - {"level-shift"}
-    stages = f"peaked {times_over(often)}" if peaks else f"came in {count(often)} stages"
-    placed = [(lead.start_step, f"{words.sentence} It {stages}." if often > 1 else words.sentence)]
-    gravest_first = sorted(group.parts, key=attrgetter("severity", "start_step"), reverse=True)
-    by_family = grouped(gravest_first, lambda part: _family(part.pattern))
-    for part in (same[0] for name, same in by_family.items() if name != family):
-        part_words, part_numbers = finding_words(run, part)
-        placed.append((part.start_step, part_words.sentence))
-        numbers += part_numbers
-    sentences, short = [sentence for _, sentence in sorted(placed, key=itemgetter(0))], words.short
+    lead = group.lead
+    words, sentences, numbers = _told(run, group)
+    short = words.short
     if explained := lead.evidence.get("explained_by"):
         sentences.append(f"It does not count against the run ({explained}).")
     is_live = lead.pattern == "failed-run" or run.is_live(lead.attempt, lead.start_step)
@@ -180,7 +170,7 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
     attempt = run.index(lead.attempt)
     of_attempt = "" if attempt is None else f"-a{attempt + 1}"
     return Event(
-        f"{family}{of_attempt}-{coarse(lead.start_step)}",
+        f"{_family(lead.pattern)}{of_attempt}-{coarse(lead.start_step)}",
         EventKind.FINDING,
         BY_ID[lead.pattern].title,
         " ".join(sentences),
@@ -197,6 +187,23 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
         patterns=tuple(dict.fromkeys([lead.pattern, *(part.pattern for part in group.parts)])),
         parts=tuple(part.id for part in group.parts),
     )
+
+
+def _told(run: RunView, group: FindingGroup) -> tuple[Phrases, list[str], tuple[Quantity, ...]]:
+    """The words for the gravest finding of a group; the sentences about it and about the gravest of each
+    other family, in order of step; and the numbers in them."""
+    lead, (words, numbers) = group.lead, finding_words(run, group.lead)
+    often = sum(part.pattern == lead.pattern and part.metric == lead.metric for part in group.parts)
+    peaks = lead.pattern in RISES - DIVERGENCES - {"level-shift"}
+    stages = f"peaked {times_over(often)}" if peaks else f"came in {count(often)} stages"
+    placed = [(lead.start_step, f"{words.sentence} It {stages}." if often > 1 else words.sentence)]
+    gravest_first = sorted(group.parts, key=attrgetter("severity", "start_step"), reverse=True)
+    by_family = grouped(gravest_first, lambda part: _family(part.pattern))
+    for part in (same[0] for name, same in by_family.items() if name != _family(lead.pattern)):
+        part_words, part_numbers = finding_words(run, part)
+        placed.append((part.start_step, part_words.sentence))
+        numbers += part_numbers
+    return words, [sentence for _, sentence in sorted(placed, key=itemgetter(0))], numbers
 
 
 def _family(pattern: str) -> str:
