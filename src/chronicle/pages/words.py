@@ -14,16 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from chronicle.errors import ConfigError
-from chronicle.metrics.values import (
-    Axis,
-    clipped,
-    count,
-    duration,
-    plural,
-    share,
-    unit_words,
-    value_words,
-)
+from chronicle.metrics.values import Axis, clipped, count, duration, plural, share, unit_words, value_words
 from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
 from chronicle.story.measured import BY_PEOPLE
 from chronicle.story.restarts import gap as gap

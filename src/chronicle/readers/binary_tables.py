@@ -30,13 +30,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.metrics.aliases import (
-    METRIC_NAMES,
-    OF_PHASES,
-    OF_TRAINING,
-    RUN_NAMES,
-    VALUE_NAMES,
-)
+from chronicle.metrics.aliases import METRIC_NAMES, OF_PHASES, OF_TRAINING, RUN_NAMES, VALUE_NAMES
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import name_words, names_a_loss, role_of
 from chronicle.model import Attempt, Fault, Place, Role

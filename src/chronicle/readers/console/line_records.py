@@ -26,15 +26,7 @@ from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import as_read, time_in, words_start
 from chronicle.readers.console.line_shapes import Reading, Shapes, Words, form_of
 from chronicle.readers.console.log import Line, Source
-from chronicle.readers.console.pairs import (
-    PROGRESS,
-    Pair,
-    counts,
-    is_judged,
-    is_known,
-    is_result,
-    last_word,
-)
+from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, is_known, is_result, last_word
 from chronicle.readers.console.text_tables import Table, pairs_in
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
