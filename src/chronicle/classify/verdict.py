@@ -198,24 +198,39 @@ def falls(losses: Floats) -> bool:
 def verdict_of(view: View, finding: Finding) -> Verdict:
     """The verdict of the pattern, unless the evidence of the finding shows that less, or more, was lost."""
     evidence, limits = finding.evidence, view.thresholds
-    falls = finding.pattern == SHIFT and ("epoch" in evidence or evidence.get("step_log", 0.0) < 0)
-    if EXPLAINED in evidence or falls or finding.pattern == WARNING:  # what it warns of decides
+    if EXPLAINED in evidence or finding.pattern == WARNING:  # what it warns of decides
         return Verdict.GOOD
-    left = float(evidence.get("residual_log", 0.0))
-    if finding.pattern == SHIFT and left >= limits.bad_end and _lasts(view, finding, limits.for_good):
-        # if the validation loss rose by less than a third as much, the training data are the cause
-        stays = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
-        return Verdict.WORRYING if next((t for t in stays if t is not None), False) else Verdict.BAD
-    few = evidence.get("absent_share", 1.0) <= PASSING_NAN_SHARE
-    passes = finding.end_step is not None and (few or all(s.metric != finding.metric for s in view.losses))
-    if finding.pattern == loss_shapes.NAN and passes:
-        return Verdict.WORRYING  # NaN weights would stay NaN, so these steps were skipped
+    if finding.pattern == SHIFT:
+        return _verdict_of_shift(view, finding)
+    if finding.pattern == loss_shapes.NAN:
+        return _verdict_of_nan(view, finding)
     is_trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
     if finding.pattern == loss_shapes.NOT_FULLY:
-        return Verdict.BAD if left >= limits.bad_end and not is_trifle else Verdict.WORRYING
+        is_high = float(evidence.get("residual_log", 0.0)) >= limits.bad_end
+        return Verdict.BAD if is_high and not is_trifle else Verdict.WORRYING
     if finding.pattern in (NO_SPIKE, loss_shapes.AFTER):
         return Verdict.WORRYING if is_trifle or _is_small(view, finding) else Verdict.BAD
     return BY_ID[finding.pattern].verdict
+
+
+def _verdict_of_shift(view: View, finding: Finding) -> Verdict:
+    """A fall is good. A rise that costs much for good is bad, unless the validation loss rose by less than a
+    third as much: then the training data are the cause."""
+    evidence, limits = finding.evidence, view.thresholds
+    if "epoch" in evidence or evidence.get("step_log", 0.0) < 0:
+        return Verdict.GOOD
+    left = float(evidence.get("residual_log", 0.0))
+    if left < limits.bad_end or not _lasts(view, finding, limits.for_good):
+        return BY_ID[SHIFT].verdict
+    stays = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
+    return Verdict.WORRYING if next((t for t in stays if t is not None), False) else Verdict.BAD
+
+
+def _verdict_of_nan(view: View, finding: Finding) -> Verdict:
+    """NaN that passes is worrying: NaN weights would stay NaN, so these steps were skipped."""
+    few = finding.evidence.get("absent_share", 1.0) <= PASSING_NAN_SHARE
+    passes = finding.end_step is not None and (few or all(s.metric != finding.metric for s in view.losses))
+    return Verdict.WORRYING if passes else BY_ID[loss_shapes.NAN].verdict
 
 
 def _is_small(view: View, finding: Finding) -> bool:
