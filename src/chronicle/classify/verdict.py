@@ -246,35 +246,35 @@ def _is_small(view: View, finding: Finding) -> bool:
     return lost_little or rose_little or is_low or of_policy
 
 
-def explanation(view: View, finding: Finding) -> str:
-    """Why a finding does not count in the verdict, or "" (the reasons: docs/classifier.md)."""
-    attempts = view.named(finding.attempt)
-    if finding.pattern == SLOWER and any(map(plays, attempts)):
+def _why_slower(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
+    """Why a run that got slower lost little by it, or ""."""
+    if finding.pattern != SLOWER:
+        return ""
+    if any(map(plays, attempts)):
         return "the speed depends on the environment"
     first, last = view.span
-    if finding.pattern == SLOWER and last > first and not _lasts(view, finding, view.thresholds.lasting):
+    if last > first and not _lasts(view, finding, view.thresholds.lasting):
         return "the run went on learning"
-    still_slowing = float(finding.evidence.get("still_slowing_share", 0.0))
-    if finding.pattern == SLOWER and still_slowing >= view.thresholds.midway:
+    if float(finding.evidence.get("still_slowing_share", 0.0)) >= view.thresholds.midway:
         return "a step takes longer and longer until the log ends"
-    if part_alone(view, finding):
-        return "the loss that decides the verdict did not rise with it"
+    return ""
+
+
+def _why_alone(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
+    return "the loss that decides the verdict did not rise with it" if part_alone(view, finding) else ""
+
+
+def _why_opposed(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
     logged = {name for attempt in attempts for name in attempt.series}
-    if finding.pattern in (NO_SPIKE, HACKING) and names.is_of_self_play(finding.metric or "", logged):
-        return "the opponents it plays against get better too"
-    if finding.pattern == NO_SPIKE and (why := _why_it_rises(view, attempts, finding)):
-        return why
-    if why := _why_negligible(view, attempts, finding):
-        return why
-    if planned := next((why for a in attempts for why in _planned(a, finding)), ""):
-        return planned
-    is_over = finding.pattern in (FAST, SLOW) and finding.end_step is not None
-    is_restart = is_over and schedule.at_restart(view, finding, np.inf)
-    return "the schedule of the learning rate started again there" if is_restart else ""
+    plays_itself = names.is_of_self_play(finding.metric or "", logged)
+    is_worse = plays_itself and finding.pattern in (NO_SPIKE, HACKING)
+    return "the opponents it plays against get better too" if is_worse else ""
 
 
 def _why_it_rises(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
     """Why a loss that rises without a spike does not diverge, or ""."""
+    if finding.pattern != NO_SPIKE:
+        return ""
     rates = (a.learning_rate for a in attempts if a.learning_rate is not None)
     if any(has_idle_rate(rate, finding.start_step, view.thresholds.lr_low) for rate in rates):
         return "the learning rate was nearly zero, so the data caused it"
@@ -296,6 +296,28 @@ def _why_negligible(view: View, attempts: Sequence[AttemptView], finding: Findin
     if finding.pattern in RISES and are_lost:
         return "the loss stayed below what 32 bits can tell from nothing beside its first value"
     return ""
+
+
+def _why_planned(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
+    return next((why for attempt in attempts for why in _planned(attempt, finding)), "")
+
+
+def _why_restarted(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
+    is_over = finding.pattern in (FAST, SLOW) and finding.end_step is not None
+    is_restart = is_over and schedule.at_restart(view, finding, np.inf)
+    return "the schedule of the learning rate started again there" if is_restart else ""
+
+
+# The first that holds is given.
+REASONS = (
+    _why_slower, _why_alone, _why_opposed, _why_it_rises, _why_negligible, _why_planned, _why_restarted
+)  # fmt: skip
+
+
+def explanation(view: View, finding: Finding) -> str:
+    """Why a finding does not count in the verdict, or "" (the reasons: docs/classifier.md)."""
+    attempts = view.named(finding.attempt)
+    return next(filter(None, (why(view, attempts, finding) for why in REASONS)), "")
 
 
 def plays(attempt: AttemptView) -> bool:
