@@ -30,15 +30,7 @@ import numpy as np
 
 from chronicle.classify import measure
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
-from chronicle.classify.measure import (
-    MAD_SCALE,
-    MEDIAN_ERROR,
-    difference_noise,
-    fit,
-    inflation,
-    median,
-    running,
-)
+from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, fit, inflation, median, running
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Mask, Series
 
@@ -180,7 +172,7 @@ def fitted(steps: Floats, y: Floats) -> Course | None:
         left = off**2 @ weight / weight.sum()
         best = int(np.argmin(left))
         z = off[best] / np.sqrt(variance)
-        usual = max(MAD_SCALE * median(np.abs(z)), 1e-9)
+        usual = max(measure.MAD_SCALE * median(np.abs(z)), 1e-9)
         weight = (STUDENT_DEGREES + 1) / (STUDENT_DEGREES + (z / usual) ** 2) / variance
     alike = inflation(z, usual) ** 2
     degrees = max(0.5 * len(level) / alike, 6.0)

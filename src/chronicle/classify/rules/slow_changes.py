@@ -36,14 +36,7 @@ import numpy as np
 from chronicle.classify import measure
 from chronicle.classify.course import LEVEL_SAMPLES, came_back
 from chronicle.classify.kernel import Kind
-from chronicle.classify.measure import (
-    MEDIAN_ERROR,
-    clipped_difference_noise,
-    difference_noise,
-    median,
-    positive,
-    scale,
-)
+from chronicle.classify.measure import clipped_difference_noise, difference_noise, median, positive, scale
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
@@ -112,7 +105,7 @@ def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: 
     if not 1 <= low <= count - 4 or rise < least or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
         return None
     alike = np.sqrt(2) * difference_noise(block_medians(y, 2 * block))  # neighbours count once
-    error = max(difference_noise(medians), alike, MEDIAN_ERROR * noise / np.sqrt(block))
+    error = max(difference_noise(medians), alike, measure.MEDIAN_ERROR * noise / np.sqrt(block))
     up = low + int(np.flatnonzero(medians[low:] > medians[low] + 0.15 * rise)[0])
     since = min(count - up, up)
     apart = float(np.mean(medians[up:]) - np.mean(medians[up - since : up]))
