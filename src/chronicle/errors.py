@@ -131,10 +131,14 @@ _REMEDIES = {
 }
 
 
+def remedy_of(err: OSError) -> str:
+    """What to do about an error of the operating system."""
+    return next((words for numbers, words in _REMEDIES.items() if err.errno in numbers), "check the disk")
+
+
 def message_of(err: ChronicleError | OSError) -> str:
     """The message of an error; for an error of the operating system: place, problem and remedy."""
     if not isinstance(err, OSError):
         return str(err)
-    remedy = next((words for numbers, words in _REMEDIES.items() if err.errno in numbers), "check the disk")
     where = err.filename2 or err.filename
-    return f"{f'{where}: ' if where else ''}{err.strerror or err}. Remedy: {remedy}"
+    return f"{f'{where}: ' if where else ''}{err.strerror or err}. Remedy: {remedy_of(err)}"

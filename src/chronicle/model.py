@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import wraps
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Steps = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 Facts = Mapping[str, Any]
 COLUMNS = ("run", "attempt", "metric", "role", "live", "step", "value", "time")  # of points in long form
 
@@ -96,10 +97,13 @@ class Series:
     def __len__(self) -> int:
         return len(self.steps)
 
+    def has_steps_of(self, other: Series) -> bool:
+        """Whether two metrics were logged at the same steps."""
+        return self.steps is other.steps or np.array_equal(self.steps, other.steps)
+
     def is_curve_of(self, other: Series) -> bool:
         """Whether two metrics have the same values at the same steps, as one that is logged by two names."""
-        same_steps = self.steps is other.steps or np.array_equal(self.steps, other.steps)
-        return same_steps and np.array_equal(self.values, other.values, equal_nan=True)
+        return self.has_steps_of(other) and np.array_equal(self.values, other.values, equal_nan=True)
 
     def pick(self, rows: Any) -> Self:
         """The series with only these rows."""
@@ -213,7 +217,7 @@ class Track(Series):
     from; ``live`` is False for points that a later attempt overtook."""
 
     attempt: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    live: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    live: Mask = field(default_factory=lambda: np.empty(0, np.bool_))
 
     def rows_of(self, attempt: int) -> slice:
         """The rows of an attempt, which stand together."""
@@ -250,6 +254,11 @@ class Timeline:
     doubts: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()
     step_backs: tuple[StepBack, ...] = ()
+
+    @cached_property
+    def index_of(self) -> Mapping[str, int]:
+        """The index of each attempt by its name; if several have the same name, that of the first."""
+        return {attempt.name: index for index, attempt in reversed([*enumerate(self.attempts)])}
 
     def by_role(self, role: Role) -> list[Track]:
         return [s for s in self.series.values() if s.role is role]

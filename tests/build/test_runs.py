@@ -37,7 +37,7 @@ def test_several_runs_of_one_store_are_not_stitched(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         chronicle.stitch(chronicle.read(store))
     assert str(caught.value) == (
-        f"{store} holds 5 runs ('a', 'b', 'c', 'd', ...): stitch one at a time. "
+        f"{store} holds 5 runs ('a', 'b', 'c', 'd', …): stitch one at a time. "
         "chronicle.runs(path) gives each of them"
     )
     only_a = [attempt for attempt in chronicle.read(store) if attempt.facts["run"] == "a"]

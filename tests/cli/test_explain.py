@@ -13,9 +13,9 @@ from chronicle.classify import classify
 from chronicle.cli.commands import PRESETS as CHOICES
 from chronicle.cli.terminal import comparison_lines, explain, flagged_by
 from chronicle.errors import UsageError
+from chronicle.metrics.values import Axis
 from chronicle.score.presets import PRESETS
 from chronicle.story import tell
-from chronicle.story.measured import Axis
 from chronicle.timeline import stitch
 
 STEPS = np.arange(400)

@@ -130,7 +130,7 @@ def test_an_entry_in_full() -> None:
         "url": "https://l.org/runs/demo-rollback/index.html#note-202611182241",
         "title": "Decision: A rollback with a lower learning rate",
         "content_text": "Back to 56 000. Not 58 500.",
-        "date_published": "2026-11-18T21:41:00+00:00",
+        "date_published": "2026-11-18T21:41:00Z",
         "authors": [{"name": "ada"}],
         "tags": ["decision"],
     }

@@ -9,7 +9,7 @@ from tests.pages.samples import EVENTS, healthy, many, rollback, site
 
 from chronicle.model import EventKind, Fact, Note
 from chronicle.pages import assets, pages
-from chronicle.pages.gallery import SiteData, listed
+from chronicle.pages.gallery import SiteData, for_lists
 
 
 def archive() -> SiteData:
@@ -28,7 +28,7 @@ def archive() -> SiteData:
 def test_pages_of_what_is_listed_are_those_of_whole_entries() -> None:
     data = archive()
     whole = {entry.run_id: entry for entry in data.entries}
-    thin = replace(data, entries=[listed(e) for e in data.entries], full_entry=lambda e: whole[e.run_id])
+    thin = replace(data, entries=[for_lists(e) for e in data.entries], full_entry=lambda e: whole[e.run_id])
     assert all(len(repr(row)) < len(repr(whole[row.run_id])) for row in thin.entries)
     for kind in (pages, assets):
         assert list(kind(thin)) == list(kind(data))

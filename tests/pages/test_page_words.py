@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from tests.pages.samples import EVENTS, rollback
 
+from chronicle.metrics.values import IN_STEPS, Axis
 from chronicle.model import Criterion, EventKind, Fact
 from chronicle.pages import words
 from chronicle.pages.gallery import RunEvent
-from chronicle.story.measured import Axis
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from chronicle.story.measured import Axis
     ],
 )
 def test_when_an_event_was(time: str, elapsed_s: float | None, said: str) -> None:
-    assert words.when(replace(EVENTS[0], time=time, elapsed_s=elapsed_s)) == said
+    assert words.when(replace(EVENTS[0], time=time, elapsed_s=elapsed_s), IN_STEPS) == said
 
 
 def test_a_note_was_written_at_one_time_and_is_on_a_step_of_another() -> None:
@@ -33,7 +33,7 @@ def test_a_note_was_written_at_one_time_and_is_on_a_step_of_another() -> None:
         EVENTS[0], kind=EventKind.DECISION, time="2026-11-29T13:53:00Z", step=500, elapsed_s=15_840.0
     )
     assert words.when(note, Axis("epoch")) == "2026-11-29 13:53Z, on epoch 500"
-    assert words.when(replace(note, step=None)) == "2026-11-29 13:53Z"
+    assert words.when(replace(note, step=None), IN_STEPS) == "2026-11-29 13:53Z"
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_facts(fact: Fact, value: str, unit: str) -> None:
 )
 def test_criteria(criterion: Criterion, said: tuple[str, str, str]) -> None:
     value, limit, met = (
-        words.criterion_value(criterion),
-        words.threshold(criterion),
+        words.criterion_value(criterion, IN_STEPS),
+        words.threshold(criterion, IN_STEPS),
         words.OUTCOMES[criterion.met],
     )
     assert (value, limit, met[1]) == said

@@ -13,11 +13,11 @@ from tests.readers.gold import EXAMPLES
 
 from chronicle.build.entry import to_json
 from chronicle.build.produce import Product, produce
-from chronicle.metrics.values import MOST_HOSTS, canonical, expand, fold
+from chronicle.metrics.values import MOST_HOSTS, hosts_of, node_list, short_node_list
 from chronicle.pages import pages
 from chronicle.readers import read, read_all, runs_below
 from chronicle.readers.console.chunks import stamp
-from chronicle.readers.console.machine import KINDS, MOST_FAULTS, Faults, identify
+from chronicle.readers.console.machine import KINDS, MOST_FAULTS, MachineFaults, identify
 from chronicle.readers.text import Head
 from chronicle.timeline import stitch
 from chronicle.workspace.config import WorkspaceConfig
@@ -88,19 +88,19 @@ def test_a_fault_at_the_end_of_a_long_log_is_found(tmp_path: Path) -> None:
 
 
 def test_what_ranks_repeat_is_counted_and_a_flood_is_bounded() -> None:
-    faults = Faults(Path("log"))
+    faults = MachineFaults(Path("log"))
     for number in range(1, 5001):
         faults.look(number, f"[rank{number % 8}]: RuntimeError: CUDA error: device-side assert triggered")
-    assert [(f.count, f.kind) for f in faults.listed()] == [(5000, "cuda")]
-    flood = Faults(Path("log"))
+    assert [(f.count, f.kind) for f in faults.faults()] == [(5000, "cuda")]
+    flood = MachineFaults(Path("log"))
     for number in range(1, 3001):
         flood.look(number, f"NVRM: Xid (PCI:0000:41:00): {number}, pid=1")
-    assert len(flood.listed()) == MOST_FAULTS + 1
-    assert (flood.listed()[-1].kind, flood.listed()[-1].count) == ("read", 2000)
+    assert len(flood.faults()) == MOST_FAULTS + 1
+    assert (flood.faults()[-1].kind, flood.faults()[-1].count) == ("read", 2000)
 
 
 def test_the_last_line_of_a_traceback_is_told_for_each_rank() -> None:
-    faults = Faults(Path("log"))
+    faults = MachineFaults(Path("log"))
     text = """\
 [rank0]: Traceback (most recent call last):
 [rank1]: Traceback (most recent call last):
@@ -116,7 +116,7 @@ KeyboardInterrupt
 """
     for number, line in enumerate(text.splitlines(), 1):
         faults.look(number, line, step=4)
-    assert [(f.where, f.kind, f.what, f.at_step) for f in faults.listed()] == [
+    assert [(f.where, f.kind, f.what, f.at_step) for f in faults.faults()] == [
         ("log:6", "exception", "ValueError: bad batch", 4),
         ("log:7", "out-of-memory", "GPU out of memory", 4),
         ("log:11", "cancelled", "stopped by hand (KeyboardInterrupt)", 4),
@@ -139,7 +139,7 @@ KeyboardInterrupt
     ],
 )
 def test_node_lists(text: str, hosts: list[str]) -> None:
-    assert expand(text) == hosts
+    assert hosts_of(text) == hosts
 
 
 @pytest.mark.parametrize(
@@ -157,12 +157,12 @@ def test_node_lists(text: str, hosts: list[str]) -> None:
     ],
 )
 def test_one_spelling_of_a_node_list(text: str, short: str) -> None:
-    assert canonical(text) == short
+    assert short_node_list(text) == short
 
 
 @given(lists(from_regex(r"[a-c]{0,1}-?[0-9]{0,2}[a-c]?[0-9]{0,3}", fullmatch=True).filter(bool), max_size=30))
 def test_a_folded_list_names_the_same_hosts_in_the_same_order(hosts: list[str]) -> None:
-    assert expand(fold(hosts)) == hosts
+    assert hosts_of(node_list(hosts)) == hosts
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ import pytest
 from tests.timeline.timeline_logs import HOUR, log, series
 
 from chronicle.build.entry import costs
-from chronicle.metrics.values import duration
+from chronicle.metrics.values import Axis, duration
 from chronicle.model import Change, Join, JoinKind
-from chronicle.story.measured import Axis
 from chronicle.story.restarts import Restart, gap, outcome, restart
 from chronicle.timeline import stitch
 from chronicle.timeline.joins import Ending

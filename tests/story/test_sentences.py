@@ -13,10 +13,10 @@ from tests.story.told_specimens import NAMES, sentence_of, specimen
 
 from chronicle.classify import classify
 from chronicle.classify.patterns import PATTERNS
-from chronicle.metrics.values import percent, plainly, rounded, stated, times
+from chronicle.metrics.values import Axis, percent, plainly, rounded, stated, times
 from chronicle.model import Attempt, EventKind, Finding, Role, Series
 from chronicle.story import tell
-from chronicle.story.measured import Axis, RunView
+from chronicle.story.measured import RunView
 from chronicle.story.sentences import Sentences, finding_words
 from chronicle.timeline import stitch
 from chronicle.workspace.config import RunConfig

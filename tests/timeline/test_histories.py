@@ -17,8 +17,8 @@ from tests.timeline.test_split import one_file
 from tests.timeline.timeline_logs import HOUR, course, log, series
 
 from chronicle.metrics.roles import assign
+from chronicle.metrics.values import Axis
 from chronicle.model import Attempt, Timeline
-from chronicle.story.measured import Axis
 from chronicle.story.restarts import outcome, step_back_words
 from chronicle.timeline import stitch
 from chronicle.timeline.joins import endings

@@ -13,11 +13,11 @@ from tests.timeline.test_timeline_laws import RUNS, log_of
 from tests.timeline.timeline_logs import HOUR, course, joins, log, series
 
 from chronicle.errors import UsageError
+from chronicle.metrics.values import Axis
 from chronicle.model import Attempt, Change, Role
-from chronicle.story.measured import Axis
 from chronicle.story.restarts import restart
 from chronicle.timeline import on_axis, stitch
-from chronicle.timeline.joins import value_at
+from chronicle.timeline.joins import expected_at
 from chronicle.workspace.config import AXES
 
 UP, AGAIN, ON = range(1000), range(800, 1600), range(1000, 1500)
@@ -208,7 +208,7 @@ def test_a_log_that_follows_its_own_twin_has_not_changed(attempts):
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.floats(0, 60))
 def test_what_is_expected_is_logged_or_on_the_line_of_the_last_samples(values, step):
     curve = series("lr", range(len(values)), values)
-    at = value_at(curve, step)
+    at = expected_at(curve, step)
     if step <= len(values) - 1 or len(values) < 4:
         assert at == pytest.approx(float(np.interp(step, np.arange(len(values)), values)))
     else:

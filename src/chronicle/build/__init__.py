@@ -133,19 +133,27 @@ def build(
     config, store = workspace.config, where.root / "build" / "entries"
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
         before = site.last_record(where.root)
-        for link in filter(Path.is_symlink, (*store.glob("*"), *store.with_name(READ_ON).glob("*"))):
-            link.unlink()  # nothing may be written or removed through a link
-        outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
-        outcomes = with_machines(runs, outcomes, config, store)
-        gc.freeze()  # the entries of all runs stay to the end: exclude them from garbage collection
-        current = {run.run_id for run in runs} | {outcome.folder.name for outcome in outcomes}
-        for folder in (folder for folder in store.glob("*") if folder.name not in current):
-            remove(folder)  # the logs of this run were removed, so its pages are removed too
+        outcomes = _made(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
         report = Report(tuple(outcomes), where.out, "", {run.run_id: run.title for run in runs})
         parts, docs = _pages(workspace, report, where.root / "build" / "docs", before, unknown)
         title = config.title if config.title != WorkspaceConfig.title else ""  # the default is no choice
         now = SiteRecord(engine or config.engine, title, strict, newest(runs), docs=docs, parts=parts)
         return replace(report, engine_output=site.make_site(where.root, where.out, before, now))
+
+
+def _made(
+    runs: Sequence[RunFolder], config: WorkspaceConfig, store: Path, jobs: int, progress: Progress, dask: str
+) -> list[Outcome]:
+    """The outcome of every run. Afterwards ``store`` holds the entries of these runs alone."""
+    for link in filter(Path.is_symlink, (*store.glob("*"), *store.with_name(READ_ON).glob("*"))):
+        link.unlink()  # nothing may be written or removed through a link
+    outcomes = make_entries(runs, config, store, jobs, progress, dask)
+    outcomes = with_machines(runs, outcomes, config, store)
+    gc.freeze()  # the entries of all runs stay to the end: exclude them from garbage collection
+    current = {run.run_id for run in runs} | {outcome.folder.name for outcome in outcomes}
+    for folder in (folder for folder in store.glob("*") if folder.name not in current):
+        remove(folder)  # the logs of this run were removed, so its pages are removed too
+    return outcomes
 
 
 def _pages(

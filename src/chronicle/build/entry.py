@@ -28,19 +28,25 @@ from chronicle import model
 from chronicle.classify import VERSION
 from chronicle.metrics.by_values import measurements
 from chronicle.metrics.roles import direction, shown_metric
-from chronicle.metrics.values import clipped, count, instant, level, plural
+from chronicle.metrics.values import Axis, clipped, count, instant, level, plural
 from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Timeline, Track
 from chronicle.score.presets import Comparison
 from chronicle.story import Story
-from chronicle.story.measured import Axis, axis_of, finite_values, step_ends
+from chronicle.story.measured import axis_of, finite_values
 from chronicle.story.restarts import outcome, step_back_words
 from chronicle.timeline import discarded
-from chronicle.timeline.courses import wall_clock
+from chronicle.timeline.courses import step_ends, wall_clock
 from chronicle.timeline.joins import endings
 from chronicle.workspace.config import RunConfig
 
 DIAGNOSIS = "chronicle/diagnosis/1"
 ENTRY = "chronicle-entry/2"
+_LISTS = {
+    "faults": model.MachineFault,
+    "presets": Comparison,
+    "events": Event,
+    "copies": str,
+}  # of a diagnosis
 
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -126,9 +132,8 @@ def json_schema(what: str) -> dict[str, Any]:
     schema = _object_schema({"diagnosis": Diagnosis, "entry": Entry}[what])
     properties = schema["properties"]
     if what == "diagnosis":
-        kinds = {"faults": model.MachineFault, "presets": Comparison, "events": Event}
-        items = {name: _object_schema(kind) for name, kind in kinds.items()} | {"copies": _schema_of(str)}
-        lists = {name: {"type": "array", "items": item} for name, item in items.items()}
+        kinds = {"faults": model.MachineFault, "presets": Comparison, "events": Event, "copies": str}
+        lists = {name: {"type": "array", "items": _schema_of(kind)} for name, kind in kinds.items()}
         properties = {"schema": {"const": DIAGNOSIS}, "run": {"type": "string"}, **properties, **lists}
     else:
         properties["schema"] = {"const": ENTRY}

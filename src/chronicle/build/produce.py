@@ -26,9 +26,10 @@ from chronicle.build.sources import expand, no_logs, passed_over, refused
 from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, damaged, fingerprint, kept_files, note_kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError, contained
-from chronicle.model import COLUMNS, Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
-from chronicle.pages.gallery import listed
+from chronicle.model import COLUMNS, Attempt, Diagnosis, Entry, Role, Timeline, relocated
+from chronicle.pages.gallery import for_lists
 from chronicle.readers import Reading, collection_paused, local, read_all
+from chronicle.readers.packed import respelled
 from chronicle.readers.read_on import kept_in
 from chronicle.story import picture_edge, tell
 from chronicle.timeline import on_axis, stitch
@@ -45,7 +46,7 @@ _DATA_POINTS = 50_000  # rows of the CSV of a page; of a longer run it has every
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result for one run: the part of its entry that lists show (`chronicle.pages.gallery.listed`), or
+    """The result for one run: the part of its entry that lists show (`chronicle.pages.gallery.for_lists`), or
     the ``problems`` of its logs. ``remarks`` are worth saying, but no problems.
 
     ``files`` below ``folder`` belong to the page of the run, with size, time and hash if the next build may
@@ -124,16 +125,9 @@ def _make(product: Product) -> Outcome:
     key = product.key()  # taken before reading: rows that arrive later are for the next build
     with kept_in(folder.parent.with_name(READ_ON), code_sha256()):
         timeline, diagnosis, problems = Run(run, product.config).diagnose()
-
-    def published(faults: Iterable[Fault]) -> tuple[Fault, ...]:  # with places relative to the run
-        return tuple(relocated(fault, run.published) for fault in faults)
-
-    def placed(attempt: Attempt) -> Attempt:  # so that its log is still that of its faults
-        sources = tuple(map(run.published, attempt.sources))
-        return replace(attempt, faults=published(attempt.faults), sources=sources)
-
-    attempts = tuple(map(placed, timeline.attempts))
-    timeline = replace(timeline, attempts=attempts, faults=published(timeline.faults))
+    attempts = tuple(respelled(attempt, run.published) for attempt in timeline.attempts)
+    faults = tuple(relocated(fault, run.published) for fault in timeline.faults)
+    timeline = replace(timeline, attempts=attempts, faults=faults)
     redact = redactor_of(product.config.redact, timeline.attempts, timeline.faults, run.config.facts)
     timeline, diagnosis = redact.value(timeline), redact.value(diagnosis)
     problems = [redact(run.published(problem)) for problem in problems]
@@ -223,7 +217,7 @@ class Run:
         logs = [attempt for attempt in attempts if not _is_data(attempt)]
         if not logs and self.folder.searched_for and not problems:
             what = "no column counts steps, and no metric is known"
-            raise NotALog(f"{_logs_of(self.folder)}: {what}. Remedy: name it alone to have it read")
+            raise NotALog(f"{_logs_of(self.folder)}: {what}", remedy="name it alone to have it read")
         left_out = [attempt.name for attempt in attempts if _is_data(attempt)] if logs else []
         stated = self.folder.config
         with contained(_logs_of(self.folder)):
@@ -302,7 +296,7 @@ def _write(
         warnings=[*problems, *warnings, *redact.withheld()],
         inputs_sha256=key,
     )
-    row = {"entry": to_json(listed(entry)), "names": redact.names}  # what lists show, and withheld names
+    row = {"entry": to_json(for_lists(entry)), "names": redact.names}  # what lists show, and withheld names
     texts = {
         ROW: json.dumps(row, ensure_ascii=False),
         ENTRY: json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False),

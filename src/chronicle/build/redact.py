@@ -20,8 +20,7 @@ from functools import cache, partial
 from typing import Any, TypeVar, cast
 
 from chronicle.errors import MissingExtra
-from chronicle.metrics.values import expand as hosts_of
-from chronicle.metrics.values import fold, plural
+from chronicle.metrics.values import hosts_of, node_list, plural
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.workspace.config import Redact
 
@@ -203,7 +202,7 @@ class Redactor:
     def _numbered(self, text: str) -> str:
         """The numbers of the hosts of a node list, in its short form, or of the user that ``text`` is."""
         known = self._number_of
-        new = known.get(text) or fold(known.get(host, host) for host in hosts_of(text))
+        new = known.get(text) or _with_hosts_renamed(text, known)
         if new != text:
             self.texts["identity"].add(text)
         return self(new)
@@ -292,11 +291,16 @@ def _stated(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
+def _with_hosts_renamed(nodes: str, names: Mapping[str, str]) -> str:
+    """The node list with the hosts that have a name in ``names`` under that name."""
+    return node_list(names.get(host, host) for host in hosts_of(nodes))
+
+
 def with_names(entry: Entry, names: Mapping[str, str]) -> Entry:
     """The entry with the nodes of its attempts as their logs named them: never to be published."""
     if not names:
         return entry
-    named = [fold(names.get(h, h) for h in hosts_of(row.get("nodes") or "")) for row in entry.attempts]
+    named = [_with_hosts_renamed(row.get("nodes") or "", names) for row in entry.attempts]
     rows = zip(entry.attempts, named, strict=True)
     return replace(entry, attempts=tuple({**row, "nodes": nodes} for row, nodes in rows))
 

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 from chronicle.build.part import NEVER, NOT_NOW
 from chronicle.build.workers import run_module
 from chronicle.errors import MissingExtra, SiteError, UsageError
+from chronicle.metrics.values import first_few
 from chronicle.pages.words import as_html
 from chronicle.workspace.locks import remove
 
@@ -118,12 +119,16 @@ def build_site(site: SiteRecord, config: Path, new_site: Path, changed: Collecti
     if changed is not None and code in (NEVER, NOT_NOW):
         raise NotInParts(code == NEVER)
     if code:
-        lines = printed.strip().splitlines()
-        for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
-            raise OSError(int(refused[1]), refused[2], refused[3])
-        raise SiteError("\n".join([f"{site.engine} failed (exit {code}):", *lines[-15:]]))
+        raise _failure(f"{site.engine} failed (exit {code}):", printed.strip().splitlines())
     _remove_unused(new_site)
     return printed.strip()
+
+
+def _failure(what: str, printed: Sequence[str]) -> SiteError | OSError:
+    """The error of an engine, by the lines that it printed."""
+    if refused := next(filter(None, map(_REFUSED.match, reversed(printed[-3:]))), None):
+        return OSError(int(refused[1]), refused[2], refused[3])
+    return SiteError("\n".join([what, *printed[-15:]]))
 
 
 def _remove_unused(new_site: Path) -> None:
@@ -381,7 +386,7 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
         OSError: it cannot be put there; ``out`` is complete, old or new.
     """
     if missing:
-        named = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+        named = first_few(missing, 3)
         raise SiteError(f"the site engine did not make {named}; the last site was left unchanged")
     (new_site / MARKER).touch()
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -24,10 +24,9 @@ from typing import Any
 from chronicle.build.store import Rows, last_seen
 from chronicle.errors import ChronicleError, NotALog, NothingToRead, UsageError
 from chronicle.metrics.aliases import has_year, in_year_of
-from chronicle.metrics.values import clipped, grouped, instant, moment, natural, plural
-from chronicle.metrics.values import expand as hosts_of
+from chronicle.metrics.values import clipped, first_few, grouped, hosts_of, instant, moment, natural, plural
 from chronicle.model import Attempt, Entry, Fault
-from chronicle.readers import Reading, local, read_all, runs_below, runs_of_store, what_to_do
+from chronicle.readers import local, read_all, runs_below, runs_of_store, what_to_do
 from chronicle.readers.console import FORMATS
 from chronicle.readers.facts import is_side_file
 from chronicle.readers.find import AGAIN, RunSource, claims, folder_claims, holds_log, is_log, scan
@@ -49,10 +48,6 @@ _RANDOM_ID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{16,}(?![0-9A-Za-z])")  # the 
 _MOST_FOLDERS = 32  # folders with similar names that are compared: more would take too long to read
 _TEXTS = frozenset(form.NAME for form in FORMATS)
 _NEIGHBOURS = 8  # runs in and below one folder that are compared as possible copies
-
-
-Readings = Mapping[Path, Reading]
-_Member = tuple[RunSource, Readings]  # a run, and what was read of its logs to compare it with others
 
 
 def expand(paths: Sequence[Path], *, trusted: bool = True) -> list[RunFolder]:
@@ -124,10 +119,10 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
     elif path.is_dir() and any(map(folders.is_run_folder, path.iterdir())):
         yield from spread(folders.run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
     else:
-        members = joined(runs_below(local(path, confines)))
-        for source, readings in members:
+        runs = joined(runs_below(local(path, confines)))
+        for source in runs:
             run = RunFolder(safe_id(source.run_id), source.paths, only=source.only, name=source.run_id)
-            yield replace(run, readings=readings, searched_for=path.is_dir() and len(members) > 1)
+            yield replace(run, readings=source.readings, searched_for=path.is_dir() and len(runs) > 1)
 
 
 def named(workspace: Workspace, run_ids: Sequence[str] = ()) -> list[RunFolder]:
@@ -241,7 +236,7 @@ def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str], of_job: bool) -> s
         time = instant(first.at_time) if has_year(first.at_time) else ""
         where = ", ".join(filter(None, (time, first.host)))
         what += f", first: {clipped(first.what, 120)}" + (f" ({where})" if where else "")
-    which = clipped(", ".join(maybe[:_MOST_NAMED]) + (", …" if len(maybe) > _MOST_NAMED else ""), 200)
+    which = clipped(first_few(maybe, _MOST_NAMED), 200)
     why = "no run here names the same job or ran at that time"
     if maybe:
         why = f"it may belong to {which}, which ran at the same time"
@@ -250,46 +245,48 @@ def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str], of_job: bool) -> s
     return f"{log} ({what}); {why}. Remedy: {remedy}"
 
 
-def joined(sources: Sequence[RunSource]) -> list[_Member]:
-    """The runs, after those that continue a neighbouring one were merged with it, under its id. For a few
-    runs the results of reading are returned too, so that they need not be read again."""
+def joined(sources: Sequence[RunSource]) -> list[RunSource]:
+    """The runs, after those that continue a neighbouring one were merged with it, under its id. A few runs
+    keep the results of reading, so that they need not be read again."""
     groups = grouped(sources, lambda run: (run.run_id, "") if run.only else _stem(run.run_id)).values()
     runs = _without_duplicates([run for group in groups for run in _trainings(group)])
-    return runs if len(sources) <= _NEIGHBOURS else [(source, {}) for source, _ in runs]
+    return runs if len(sources) <= _NEIGHBOURS else [replace(run, readings={}) for run in runs]
 
 
-def _without_duplicates(runs: Sequence[_Member]) -> list[_Member]:
+def _without_duplicates(runs: Sequence[RunSource]) -> list[RunSource]:
     """The runs, after two logs of one training in different formats (a console and event files) were merged,
     or a console and the file of its logger. Two logs of any other format are two trainings, and a run of a
     store is read only from there."""
-    log_folders = {path.parent for run, _ in runs for path in run.paths if not path.is_dir()}
+    log_folders = {path.parent for run in runs for path in run.paths if not path.is_dir()}
 
-    def outermost(member: _Member) -> Path | None:
-        around = [folder for folder in log_folders if member[0].paths[0].is_relative_to(folder)]
+    def outermost(run: RunSource) -> Path | None:
+        around = [folder for folder in log_folders if run.paths[0].is_relative_to(folder)]
         return min(around, key=lambda folder: len(folder.parts), default=None)
 
-    kept = {run.run_id: (run, readings) for run, readings in runs}
-    for group in grouped((member for member in runs if not member[0].only), outermost).values():
-        formats = {run.run_id: _format(run) for run, _ in group if 1 < len(group) <= _NEIGHBOURS}
+    kept = {run.run_id: run for run in runs}
+    for group in grouped((run for run in runs if not run.only), outermost).values():
+        formats = {run.run_id: _format(run) for run in group if 1 < len(group) <= _NEIGHBOURS}
         if len(set(formats.values())) < 2 and _TEXTS.isdisjoint(formats.values()):
             continue
-        merged = _merged((_read(*member) for member in group), partial(_are_copies, formats))
-        kept |= {run.run_id: (run, readings) for run, readings in merged}
-        for run_id in formats.keys() - {run.run_id for run, _ in merged}:
+        merged = _merged(map(_read, group), partial(_are_copies, formats))
+        kept |= {run.run_id: run for run in merged}
+        for run_id in formats.keys() - {run.run_id for run in merged}:
             del kept[run_id]
     return list(kept.values())
 
 
-def _merged(members: Iterable[_Member], belong_together: Callable[[_Member, _Member], bool]) -> list[_Member]:
+def _merged(
+    sources: Iterable[RunSource], belong_together: Callable[[RunSource, RunSource], bool]
+) -> list[RunSource]:
     """The runs, each merged with the first earlier one to which it belongs, under the id of that one."""
-    runs: list[_Member] = []
-    for source, readings in members:
-        earlier = (k for k, run in enumerate(runs) if belong_together(run, (source, readings)))
-        if (k := next(earlier, None)) is None:
-            runs.append((source, readings))
+    runs: list[RunSource] = []
+    for source in sources:
+        k = next((k for k, run in enumerate(runs) if belong_together(run, source)), None)
+        if k is None:
+            runs.append(source)
         else:
-            known, known_readings = runs[k]
-            runs[k] = replace(known, paths=(*known.paths, *source.paths)), {**known_readings, **readings}
+            readings = {**runs[k].readings, **source.readings}
+            runs[k] = replace(runs[k], paths=(*runs[k].paths, *source.paths), readings=readings)
     return runs
 
 
@@ -302,12 +299,12 @@ def _format(source: RunSource) -> str:
         return ""
 
 
-def _are_copies(formats: Mapping[str, str], run: _Member, other: _Member) -> bool:
+def _are_copies(formats: Mapping[str, str], run: RunSource, other: RunSource) -> bool:
     """Whether an attempt of each of two runs has the same values at its steps, and the format of both is not
     the same, or is that of a console."""
-    if formats[run[0].run_id] == formats[other[0].run_id] not in _TEXTS:
+    if formats[run.run_id] == formats[other.run_id] not in _TEXTS:
         return False
-    courses = [[known for a in _attempts(readings) if (known := course(a))] for _, readings in (run, other)]
+    courses = [[known for a in _attempts(source) if (known := course(a))] for source in (run, other)]
     return any(Pair(a, b, a).copied is Relation.SAME for a in courses[0] for b in courses[1])
 
 
@@ -320,29 +317,28 @@ def _stem(run_id: str) -> tuple[str, str]:
     return around, name
 
 
-def _trainings(group: list[RunSource]) -> list[_Member]:
+def _trainings(group: list[RunSource]) -> list[RunSource]:
     """The trainings among runs with similar names, each launch merged with the one that it continues."""
     if not 1 < len(group) <= _MOST_FOLDERS:
-        return [(source, {}) for source in group]
-    members = sorted(map(_read, group), key=_begun)
-    return _merged(members, lambda one, later: goes_on(_attempts(one[1]), _attempts(later[1])))
+        return group
+    by_time = sorted(map(_read, group), key=_begun)
+    return _merged(by_time, lambda one, later: goes_on(_attempts(one), _attempts(later)))
 
 
-def _read(source: RunSource, known: Readings | None = None) -> _Member:
+def _read(source: RunSource) -> RunSource:
     """The run with the results of reading its logs; without any if one of them cannot be read."""
     try:
-        return source, known or {path: read_all(path) for path in source.paths}
+        return source if source.readings else replace(source, readings={p: read_all(p) for p in source.paths})
     except (ChronicleError, OSError):
-        return source, {}
+        return source
 
 
-def _attempts(readings: Readings) -> tuple[Attempt, ...]:
-    read = ((path, attempt) for path, reading in readings.items() for attempt in reading.attempts)
+def _attempts(source: RunSource) -> tuple[Attempt, ...]:
+    read = ((path, attempt) for path, reading in source.readings.items() for attempt in reading.attempts)
     return tuple(replace(attempt, name=f"{path}/{attempt.name}") for path, attempt in read)
 
 
-def _begun(member: _Member) -> tuple[float, tuple[Any, ...]]:
+def _begun(source: RunSource) -> tuple[float, tuple[Any, ...]]:
     """The key that orders runs by the begin of their first attempt (unknown ones last), then by name."""
-    source, readings = member
-    first = min((wall_clock(attempt)[0] for attempt in _attempts(readings)), default=math.nan)
+    first = min((wall_clock(attempt)[0] for attempt in _attempts(source)), default=math.nan)
     return math.inf if math.isnan(first) else first, natural(source.run_id)

@@ -27,18 +27,17 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.classify import measure
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
 from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, fit, inflation, median, running
 from chronicle.classify.thresholds import Thresholds
-from chronicle.model import Floats, Series
+from chronicle.model import Floats, Mask, Series
 
 MEDIANS_OF_FIT = 96  # at most: more cost time and do not determine five parameters better
 FEWEST_SAMPLES = 32  # of a loss that has a course
 MEDIANS_OF_SCREENING = 64  # that decide whether the competition is worth its time
-WAIT_SHARE = 0.15  # of the log: a shorter wait is a warm-up
+WARM_UP_SHARE = 0.15  # of the log: a loss that waits no longer is only warming up
 STOP_SHARE = 0.7  # of the log: a loss that stops later has not stopped for long enough
 MEDIANS_OF_CONTEST = 256  # at most: more change no winner
 FEWEST_MEDIANS = 12  # of a course: five parameters would follow fewer exactly
@@ -136,14 +135,14 @@ def may_deviate(steps: Floats, y: Floats, limits: Thresholds) -> bool:
     x, level, samples = medians_of(steps, y, MEDIANS_OF_SCREENING)
     t, noise = (x - x[0]) / max(x[-1] - x[0], 1.0), difference_noise(y)
 
-    def falls(first: NDArray[np.bool_], last: NDArray[np.bool_], share: float) -> bool:
+    def falls(first: Mask, last: Mask, share: float) -> bool:
         error = MEDIAN_ERROR * noise * (1 / samples[first].sum() + 1 / samples[last].sum()) ** 0.5
         fall = median(level[first]) - median(level[last])
         return bool(fall >= max(limits.moved, limits.single_t * error, share * (level[0] - level[-1])))
 
     parts = (
-        t < WAIT_SHARE / 3,
-        (t >= WAIT_SHARE * 2 / 3) & (t < WAIT_SHARE),
+        t < WARM_UP_SHARE / 3,
+        (t >= WARM_UP_SHARE * 2 / 3) & (t < WARM_UP_SHARE),
         (t >= STOP_SHARE) & (t < (1 + 2 * STOP_SHARE) / 3),
         t >= (2 + STOP_SHARE) / 3,
     )
@@ -174,7 +173,7 @@ def fitted(steps: Floats, y: Floats) -> Course | None:
         left = off**2 @ weight / weight.sum()
         best = int(np.argmin(left))
         z = off[best] / np.sqrt(variance)
-        usual = max(median(np.abs(z)) * 1.4826, 1e-9)
+        usual = max(measure.MAD_SCALE * median(np.abs(z)), 1e-9)
         weight = (STUDENT_DEGREES + 1) / (STUDENT_DEGREES + (z / usual) ** 2) / variance
     alike = inflation(z, usual) ** 2
     degrees = max(0.5 * len(level) / alike, 6.0)

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from chronicle.metrics import arithmetic, names
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.roles import direction
 from chronicle.model import Floats, Role, Series, Steps, cached_by_object
 
 HUBER_SCALES = 2.5  # noise scales at which the weight of a residual in a fit is limited
 MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for Gaussian noise
+MAD_SCALE = 1.4826  # standard deviation over the median absolute deviation, for Gaussian noise
 LINE_SAMPLES = 64  # of the line that a departure is measured from
 NOISE_FLOOR_LOG = 1e-4  # [log units] no series is judged more finely than 0.01 %
 ROUNDING = 1e-20  # share of a sum of squares below which what is left over is rounding
@@ -107,10 +109,11 @@ def begins_late(steps: Sequence[float] | Floats | Steps, gap: float = 0.0) -> bo
 
 
 def scale(residuals: Floats) -> float:
-    """Robust spread: 1.4826 times the median absolute deviation from the median, at least NOISE_FLOOR_LOG."""
+    """Robust spread: the median absolute deviation from the median as a standard deviation, at least
+    NOISE_FLOOR_LOG."""
     if not len(residuals):
         return NOISE_FLOOR_LOG
-    return max(1.4826 * median(np.abs(residuals - median(residuals))), NOISE_FLOOR_LOG)
+    return max(MAD_SCALE * median(np.abs(residuals - median(residuals))), NOISE_FLOOR_LOG)
 
 
 def difference_noise(y: Floats) -> float:
@@ -204,7 +207,7 @@ def is_usual(y: Floats, first: int, end: int, least: float, least_t: float) -> b
     others = np.delete(over, slice(max(at - 2, 0), at + 1))
     if length > 1:
         known = at > 0 and length >= 4 and len(others) >= FEWEST_STRETCHES
-        return known and rise < least_t * 1.4826 * median(np.abs(others[len(others) // 20 :]))
+        return known and rise < least_t * MAD_SCALE * median(np.abs(others[len(others) // 20 :]))
     count, ranked = min(TAIL_SAMPLES, len(others) // 16), np.sort(others)[::-1]
     if rise < least or count < FEWEST_OF_TAIL or ranked[count] <= 0.0:
         return False
@@ -223,7 +226,7 @@ def last_decimal(values: Floats) -> float:
 
 def can_resolve(values: Floats, share: float) -> bool:
     """Whether values are logged with enough decimals to tell what is below a share of the highest."""
-    known = values[np.isfinite(values)]
+    known = finite_of(values)
     return len(known) > 0 and bool(0.5 * last_decimal(known) <= share * known.max())
 
 
@@ -416,7 +419,7 @@ def is_perfect(series: Series, way: Ascent) -> bool:
 def rises(values: Floats) -> bool:
     """Whether four values or more end near the best, which is above the first by three times what neighbours
     differ by (median), and by a hundredth of the largest; of eight, not the last one alone."""
-    v = values[np.isfinite(values)]
+    v = finite_of(values)
     if len(v) < 4:
         return False
     gain, last = float(v.max() - v[0]), float(v[-1] - v[0])

@@ -129,7 +129,7 @@ class Monitor:
         if (schema := state.get("schema")) != STATE:
             raise UsageError(f"this is no state of a Monitor: schema is {schema!r}, not {STATE!r}")
         if state["thresholds"] != asdict(self.thresholds):
-            raise UsageError("the state was made with other thresholds. Remedy: give them to Monitor()")
+            raise UsageError("the state was made with other thresholds", remedy="give them to Monitor()")
         self._attempts = [
             {m: self._restored(saved) for m, saved in attempt.items()} for attempt in state["attempts"]
         ]

@@ -175,3 +175,6 @@ BY_ID = {p.id: p for p in PATTERNS}
 def having(traits: Trait) -> frozenset[str]:
     """The ids of all patterns with any of these traits."""
     return frozenset(p.id for p in PATTERNS if p.traits & traits)
+
+
+DIVERGENCES, ODD_ONES = having(Trait.DIVERGES), having(Trait.ODD)

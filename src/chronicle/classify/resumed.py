@@ -73,12 +73,18 @@ def resumes(view: View, attempt: AttemptView) -> list[Resume]:
 
 def possible_parents(view: View, attempt: AttemptView, loss: Series) -> list[AttemptView]:
     """Earlier attempts that began before a loss and nearly reached its first step (exact in `best_line`)."""
-    first, last, gap = view.once(("extents",), lambda: np.array([extent(a.loss) for a in view.attempts]).T)
+    first, last, gap = _extents(view)
     start, earlier = loss.steps[0], slice(attempt.index)
     # a median gap is at most twice the mean
     reach = 2 * view.thresholds.join_gap * np.maximum(gap[earlier], extent(loss)[2])
     near = (first[earlier] < start) & (last[earlier] + reach >= start)
     return [view.attempts[k] for k in np.flatnonzero(near)[-MOST_PARENTS:]]
+
+
+@kept
+def _extents(view: View) -> Floats:
+    """The `extent` of the loss of each attempt, a column each."""
+    return np.array([extent(a.loss) for a in view.attempts]).T
 
 
 def extent(loss: Series | None) -> tuple[float, float, float]:
@@ -102,7 +108,7 @@ def best_line(view: View, parent: AttemptView, loss: Series, needed: Floats) -> 
         long = b - int(np.searchsorted(log_step(old_steps[:b]), log_step(steps[:1])[0] - limits.horizon))
         shorter = (LINE_SAMPLES << k for k in range(6) if LINE_SAMPLES << k < long)
         for n in {min(b, max(long, LINE_SAMPLES)), *shorter}:
-            line = view.once(("line", parent, b, n), partial(fit, old_steps[b - n : b], old[b - n : b]))
+            line = view.once((fit, parent, b, n), partial(fit, old_steps[b - n : b], old[b - n : b]))
             lines += [line] if line is not None and line.n >= JOIN_SAMPLES else []
     calm = AS_SURE_TIMES * min((line.noise for line in lines), default=0.0)
     calmest = [line for line in lines if line.noise <= calm]
@@ -111,7 +117,8 @@ def best_line(view: View, parent: AttemptView, loss: Series, needed: Floats) -> 
 
 
 def validation_stays(attempt: AttemptView, step: float, least: float) -> bool | None:
-    """Whether a validation loss rises by less than ``least`` at a step, and no score halves; None without."""
+    """Whether a validation loss rises by less than ``least`` at a step, and no score falls by half; None if
+    no validation loss was logged on both sides of the step."""
     validation = attempt.validation_loss
     if validation is None or validation is attempt.loss:
         return None
@@ -124,13 +131,15 @@ def validation_stays(attempt: AttemptView, step: float, least: float) -> bool | 
 
 
 def learned_before(view: View, attempt: AttemptView) -> float:
-    """The lowest level, log units, at which an earlier attempt ended."""
+    """The lowest level [log units] at which an earlier attempt ended; infinite for the first attempt."""
+    return float(_lowest_ends(view)[attempt.index - 1]) if attempt.index else float("inf")
 
-    def lowest() -> Floats:
-        ends = [positive(a.loss)[1][-JOIN_SAMPLES:] if a.loss is not None else () for a in view.attempts]
-        return np.minimum.accumulate([median(np.array(end)) if len(end) else np.inf for end in ends])
 
-    return float(view.once(("lowest ends",), lowest)[attempt.index - 1]) if attempt.index else float("inf")
+@kept
+def _lowest_ends(view: View) -> Floats:
+    """For each attempt the lowest level [log units] at which it or an earlier one ended."""
+    ends = [positive(a.loss)[1][-JOIN_SAMPLES:] if a.loss is not None else () for a in view.attempts]
+    return np.minimum.accumulate([median(np.array(end)) if len(end) else np.inf for end in ends])
 
 
 def process_changes(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]:

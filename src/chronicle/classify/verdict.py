@@ -7,32 +7,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.course import LEVEL_SAMPLES
+from chronicle.classify.course import LEVEL_SAMPLES, WARM_UP_SHARE
 from chronicle.classify.kernel.step import SINGLE_PRECISION
-from chronicle.classify.measure import (
-    FEWEST_POINTS,
-    can_resolve,
-    finite,
-    improves,
-    median,
-    positive,
-    rises,
-    trend,
-)
-from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
+from chronicle.classify.measure import FEWEST_POINTS, can_resolve, improves, median, positive, rises, trend
+from chronicle.classify.patterns import BY_ID, ODD_ONES, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated, numbered, overlap
 from chronicle.classify.resumed import judged, validation_stays
 from chronicle.classify.rules import RULES, loss_shapes, schedule, whole_run
 from chronicle.classify.rules.datasets import DATASET_SPIKE
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, NO_SPIKE, RISES, SHIFT, SLOW
 from chronicle.classify.rules.objectives import FAILED, HACKING
-from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE, fall_from
+from chronicle.classify.rules.standstill import CONVERGED_LOG, fall_from
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics import aliases, names
-from chronicle.metrics.arithmetic import any_numbers
+from chronicle.metrics.arithmetic import any_numbers, finite_of
 from chronicle.metrics.names import LOSSES, MIN_POINTS, is_of_opponent, loss_words, name_words
 from chronicle.metrics.roles import SCORES
-from chronicle.metrics.values import count, plainly, plural, share
+from chronicle.metrics.values import axis_named, count, plainly, plural, share
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
 from chronicle.timeline.courses import one_of_each
 from chronicle.timeline.joins import FAULTS, last_ending
@@ -42,11 +33,11 @@ COURSES = {"plateau", "grokking", FAILED}  # of one player of a game
 LONGER_TIMES = 10  # the points of an attempt: one that has so many more represents the run
 PASSING_NAN_SHARE = 0.05  # of the samples since the first NaN: a run that loses more does not go on
 DONE_SHARE = 1e-3  # of the highest learning rate: no schedule goes so low before its end
-AT_ONCE_SHARE = 0.01  # of the steps: a rise that is over by then is of the start, however high it is
+OF_START_SHARE = 0.01  # of the steps: a rise that is over by then is of the start, however high it is
 MOVES_ALONG = 0.9  # correlation of the moves of a loss with those of the part that is most of it
 SETTING_SAMPLES = 8  # around a change of a logged setting; and the most changes of a setting
 WILD_FALL_SCALES = 6.0  # of a wild loss: two first values are not so far above its end by chance
-WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
+WHOLE_RUN, PROPERTIES = having(Trait.WHOLE_RUN), having(Trait.PROPERTY)
 
 
 @any_numbers
@@ -101,7 +92,7 @@ def start_up(view: View, finding: Finding) -> bool:
         return finding.start_step <= waited and part_alone(view, finding)
     tall = finding.evidence.get("height_log", 0.0) >= limits.twice
     stands_out = tall and above_first(view, finding)
-    soon = first + AT_ONCE_SHARE * (last - first)
+    soon = first + OF_START_SHARE * (last - first)
     latest, spikes = soon if stands_out else settled if tall else waited, (FAST, SLOW, DATASET_SPIKE)
     return finding.pattern in spikes and finding.start_step <= settled and finding.end_step <= latest
 
@@ -151,7 +142,7 @@ def is_live(view: View, finding: Finding) -> bool:
 
 
 def _judge(view: View, live: Sequence[Finding]) -> Verdict:
-    odd = any(f.pattern in ODD for f in live)
+    odd = any(f.pattern in ODD_ONES for f in live)
     # an event that explains the run also explains the level at which it left the loss
     verdicts = {verdict_of(view, f) for f in live if not (odd and f.pattern == SHIFT)}
     if Verdict.BAD in verdicts:
@@ -167,7 +158,7 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
 
 def wild(view: View) -> bool:
     """Whether every positive loss varies by a factor from sample to sample, and fell by no more than that."""
-    losses = [s for s in view.losses if (s.values[np.isfinite(s.values)] > 0).all()]
+    losses = [s for s in view.losses if (finite_of(s.values) > 0).all()]
     noises, least = [(s, view.noise(s)) for s in losses], view.thresholds.wild
     return bool(losses) and all(noise > least and not fell_far(s, noise) for s, noise in noises)
 
@@ -201,30 +192,45 @@ def gains(view: View) -> Series | None:
 def falls(losses: Floats) -> bool:
     """Whether losses fall; of many, the medians of eighths do, since noise may exceed the gain."""
     parts = np.array_split(losses, 8) if len(losses) >= FEWEST_POINTS else losses[:, None]
-    return rises(-np.array([median(part[np.isfinite(part)]) for part in parts]))
+    return rises(-np.array([median(finite_of(part)) for part in parts]))
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
     """The verdict of the pattern, unless the evidence of the finding shows that less, or more, was lost."""
     evidence, limits = finding.evidence, view.thresholds
-    falls = finding.pattern == SHIFT and ("epoch" in evidence or evidence.get("step_log", 0.0) < 0)
-    if EXPLAINED in evidence or falls or finding.pattern == WARNING:  # what it warns of decides
+    if EXPLAINED in evidence or finding.pattern == WARNING:  # what it warns of decides
         return Verdict.GOOD
-    left = float(evidence.get("residual_log", 0.0))
-    if finding.pattern == SHIFT and left >= limits.bad_end and _lasts(view, finding, limits.for_good):
-        # if the validation loss rose by less than a third as much, the training data are the cause
-        stays = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
-        return Verdict.WORRYING if next((t for t in stays if t is not None), False) else Verdict.BAD
-    few = evidence.get("absent_share", 1.0) <= PASSING_NAN_SHARE
-    passes = finding.end_step is not None and (few or all(s.metric != finding.metric for s in view.losses))
-    if finding.pattern == loss_shapes.NAN and passes:
-        return Verdict.WORRYING  # NaN weights would stay NaN, so these steps were skipped
+    if finding.pattern == SHIFT:
+        return _verdict_of_shift(view, finding)
+    if finding.pattern == loss_shapes.NAN:
+        return _verdict_of_nan(view, finding)
     is_trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
     if finding.pattern == loss_shapes.NOT_FULLY:
-        return Verdict.BAD if left >= limits.bad_end and not is_trifle else Verdict.WORRYING
+        is_high = float(evidence.get("residual_log", 0.0)) >= limits.bad_end
+        return Verdict.BAD if is_high and not is_trifle else Verdict.WORRYING
     if finding.pattern in (NO_SPIKE, loss_shapes.AFTER):
         return Verdict.WORRYING if is_trifle or _is_small(view, finding) else Verdict.BAD
     return BY_ID[finding.pattern].verdict
+
+
+def _verdict_of_shift(view: View, finding: Finding) -> Verdict:
+    """A fall is good. A rise that costs much for good is bad, unless the validation loss rose by less than a
+    third as much: then the training data are the cause."""
+    evidence, limits = finding.evidence, view.thresholds
+    if "epoch" in evidence or evidence.get("step_log", 0.0) < 0:
+        return Verdict.GOOD
+    left = float(evidence.get("residual_log", 0.0))
+    if left < limits.bad_end or not _lasts(view, finding, limits.for_good):
+        return BY_ID[SHIFT].verdict
+    stays = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
+    return Verdict.WORRYING if next((t for t in stays if t is not None), False) else Verdict.BAD
+
+
+def _verdict_of_nan(view: View, finding: Finding) -> Verdict:
+    """NaN that passes is worrying: NaN weights would stay NaN, so these steps were skipped."""
+    few = finding.evidence.get("absent_share", 1.0) <= PASSING_NAN_SHARE
+    passes = finding.end_step is not None and (few or all(s.metric != finding.metric for s in view.losses))
+    return Verdict.WORRYING if passes else BY_ID[loss_shapes.NAN].verdict
 
 
 def _is_small(view: View, finding: Finding) -> bool:
@@ -240,43 +246,35 @@ def _is_small(view: View, finding: Finding) -> bool:
     return lost_little or rose_little or is_low or of_policy
 
 
-def explanation(view: View, finding: Finding) -> str:
-    """Why a finding does not count in the verdict, or "" (the reasons: docs/classifier.md)."""
-    attempts = view.named(finding.attempt)
-    if finding.pattern == SLOWER and any(map(plays, attempts)):
+def _why_slower(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
+    """Why a run that got slower lost little by it, or ""."""
+    if finding.pattern != SLOWER:
+        return ""
+    if any(map(plays, attempts)):
         return "the speed depends on the environment"
     first, last = view.span
-    if finding.pattern == SLOWER and last > first and not _lasts(view, finding, view.thresholds.lasting):
+    if last > first and not _lasts(view, finding, view.thresholds.lasting):
         return "the run went on learning"
-    still_slowing = float(finding.evidence.get("still_slowing_share", 0.0))
-    if finding.pattern == SLOWER and still_slowing >= view.thresholds.midway:
+    if float(finding.evidence.get("still_slowing_share", 0.0)) >= view.thresholds.midway:
         return "a step takes longer and longer until the log ends"
-    if part_alone(view, finding):
-        return "the loss that decides the verdict did not rise with it"
+    return ""
+
+
+def _why_alone(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
+    return "the loss that decides the verdict did not rise with it" if part_alone(view, finding) else ""
+
+
+def _why_opposed(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
     logged = {name for attempt in attempts for name in attempt.series}
-    if finding.pattern in (NO_SPIKE, HACKING) and names.is_of_self_play(finding.metric or "", logged):
-        return "the opponents it plays against get better too"
-    if finding.pattern == NO_SPIKE and (why := _why_it_rises(view, attempts, finding)):
-        return why
-    if why := _why_negligible(view, attempts, finding):
-        return why
-    if planned := next((why for a in attempts for why in _planned(a, finding)), ""):
-        return planned
-    is_over = finding.pattern in (FAST, SLOW) and finding.end_step is not None
-    is_restart = (is_over or _ends_below(view, finding)) and schedule.at_restart(view, finding, np.inf)
-    return "the schedule of the learning rate started again there" if is_restart else ""
-
-
-def _ends_below(view: View, finding: Finding) -> bool:
-    """Whether a level shift has come down below the level before it, on a course that lies higher."""
-    losses = (s for a in view.named(finding.attempt) for s in a.series.values() if s.metric == finding.metric)
-    ends = (median(finite(s).values[-LEVEL_SAMPLES:]) for s in losses)
-    before = finding.evidence.get("before_loss", -np.inf)
-    return finding.pattern == SHIFT and any(end < before for end in ends)
+    plays_itself = names.is_of_self_play(finding.metric or "", logged)
+    is_worse = plays_itself and finding.pattern in (NO_SPIKE, HACKING)
+    return "the opponents it plays against get better too" if is_worse else ""
 
 
 def _why_it_rises(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
     """Why a loss that rises without a spike does not diverge, or ""."""
+    if finding.pattern != NO_SPIKE:
+        return ""
     rates = (a.learning_rate for a in attempts if a.learning_rate is not None)
     if any(has_idle_rate(rate, finding.start_step, view.thresholds.lr_low) for rate in rates):
         return "the learning rate was nearly zero, so the data caused it"
@@ -293,11 +291,41 @@ def _why_negligible(view: View, attempts: Sequence[AttemptView], finding: Findin
         return "the loss stayed below a twentieth of its first value"
     risen = (s for a in attempts for s in a.by_role(*LOSSES) if s.metric == finding.metric)
     sizes = (np.abs(s.values[s.steps >= finding.start_step]) for s in risen)
-    highest = [size[np.isfinite(size)].max(initial=0.0) for size in sizes]
+    highest = [finite_of(size).max(initial=0.0) for size in sizes]
     are_lost = any(high <= SINGLE_PRECISION * first for high in highest for first in firsts)
     if finding.pattern in RISES and are_lost:
         return "the loss stayed below what 32 bits can tell from nothing beside its first value"
     return ""
+
+
+def _why_planned(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
+    return next((why for attempt in attempts for why in _planned(attempt, finding)), "")
+
+
+def _why_restarted(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
+    is_over = finding.pattern in (FAST, SLOW) and finding.end_step is not None
+    is_restart = (is_over or _ends_below(view, finding)) and schedule.at_restart(view, finding, np.inf)
+    return "the schedule of the learning rate started again there" if is_restart else ""
+
+
+def _ends_below(view: View, finding: Finding) -> bool:
+    """Whether a level shift has come down below the level before it, on a course that lies higher."""
+    losses = (s for a in view.named(finding.attempt) for s in a.series.values() if s.metric == finding.metric)
+    ends = (median(finite_of(s.values)[-LEVEL_SAMPLES:]) for s in losses)
+    before = finding.evidence.get("before_loss", -np.inf)
+    return finding.pattern == SHIFT and any(end < before for end in ends)
+
+
+# The first that holds is given.
+REASONS = (
+    _why_slower, _why_alone, _why_opposed, _why_it_rises, _why_negligible, _why_planned, _why_restarted
+)  # fmt: skip
+
+
+def explanation(view: View, finding: Finding) -> str:
+    """Why a finding does not count in the verdict, or "" (the reasons: docs/classifier.md)."""
+    attempts = view.named(finding.attempt)
+    return next(filter(None, (why(view, attempts, finding) for why in REASONS)), "")
 
 
 def plays(attempt: AttemptView) -> bool:
@@ -323,7 +351,7 @@ def weighed_anew(attempt: AttemptView, finding: Finding) -> bool:
     if loss is None or finding.metric != loss.metric or finding.pattern not in RISES:
         return False
     logged, before = attempt.by_role(Role.PART_LOSS, Role.DATASET_LOSS), loss.steps < finding.start_step
-    parts = [s for s in logged if np.array_equal(s.steps, loss.steps)]
+    parts = [s for s in logged if s.has_steps_of(loss)]
     are_positive = all((s.values >= 0).all() for s in (loss, *parts))
     if len(parts) < 2 or before.sum() < LEVEL_SAMPLES or not are_positive:
         return False
@@ -347,17 +375,16 @@ def has_idle_rate(rate: Series, since: int, share: float) -> bool:
 def _planned(attempt: AttemptView, finding: Finding) -> Iterator[str]:
     """What was changed on purpose where a rise begins: a part of the loss, or its weight, that is zero before
     it and never after it; or a setting, such as a sequence length, that changes there and rarely again."""
+    jumps = _jumps(attempt.loss, finding)
     weights = (s for s in attempt.by_role(Role.OTHER) if aliases.OF_WEIGHTS & name_words(s.metric))
     parts = (*attempt.by_role(*LOSSES, Role.PART_LOSS), *weights)
-    for series in parts if finding.pattern == SHIFT or _jumps(attempt.loss, finding) else ():
+    for series in parts if finding.pattern == SHIFT or jumps else ():
         off, begins = series.values == 0, int(np.searchsorted(series.steps, finding.start_step))
         if 1 < begins < len(off) and off[:begins].all() and not off[begins:].any():
             yield f"{series.metric} was switched on"
     if weighed_anew(attempt, finding):
         yield "no logged part of the loss rose with it, so their weights changed"
-    goes_on = finding.pattern in BUMPS or (
-        _jumps(attempt.loss, finding) and _learns_on(attempt.loss, finding)
-    )
+    goes_on = finding.pattern in BUMPS or (jumps and _learns_on(attempt.loss, finding))
     for series in attempt.by_role(Role.OTHER) if goes_on else ():
         if aliases.OF_MEMORY.isdisjoint(name_words(series.metric)) and _set_anew(series, finding.start_step):
             yield f"{series.metric} was set anew"
@@ -366,7 +393,7 @@ def _planned(attempt: AttemptView, finding: Finding) -> Iterator[str]:
 def _learns_on(loss: Series | None, finding: Finding) -> bool:
     """Whether a loss has come down by half of its rise when the log ends."""
     before, peak = (float(finding.evidence.get(f"{name}_loss", 0.0)) for name in ("before", "peak"))
-    end = median(finite(loss).values[-LEVEL_SAMPLES:]) if loss is not None else np.inf
+    end = median(finite_of(loss.values)[-LEVEL_SAMPLES:]) if loss is not None else np.inf
     return end > 0 and end * end <= before * peak
 
 
@@ -428,13 +455,11 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
     if verdict is Verdict.GOOD:
         return _because_good(view, live, how)
     odd = verdict is Verdict.UNEXPECTED
-    guilty = [f for f in live if (f.pattern in ODD if odd else verdict_of(view, f) is verdict)]
+    guilty = [f for f in live if (f.pattern in ODD_ONES if odd else verdict_of(view, f) is verdict)]
     if guilty:
         first, more = guilty[0], f", and {len(guilty) - 1} more" if len(guilty) > 1 else ""
         what = BY_ID[first.pattern].title + (f" in {first.metric}" if first.metric else "")
-        nouns, at = {a.attempt.axis for a in view.attempts}, count(first.start_step)
-        noun = nouns.pop() if len(nouns) == 1 else "step"
-        where = f"{at} {noun}" if noun.endswith("s") else f"{noun} {at}"
+        where = axis_named({a.attempt.axis for a in view.attempts}).place(first.start_step)
         return f"{verdict.title()}: {what} from {where}{more}."
     if verdict is not Verdict.WORRYING:
         return _because_unknown(view)

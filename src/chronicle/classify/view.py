@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, wraps
+from functools import cached_property, wraps
 from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from chronicle.classify.course import Contest, compete, retest_rises
-from chronicle.classify.kernel import Event, detect, engine_for, in_order
+from chronicle.classify.kernel import Event, detect, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.aliases import MEANS, OF_TRAINING
@@ -135,6 +135,10 @@ class View:
     def _by_name(self) -> Mapping[str | None, Sequence[AttemptView]]:
         return grouped(self.attempts, attrgetter("name"))
 
+    def by_role(self, *roles: Role) -> list[Series]:
+        """The series of these roles in all attempts."""
+        return [s for a in self.attempts for s in a.by_role(*roles)]
+
     @cached_property
     def losses(self) -> Sequence[Series]:
         return [a.loss for a in self.attempts if a.loss is not None]
@@ -167,8 +171,9 @@ class View:
         return self._kernel(series, 1.0)[1]
 
     def _kernel(self, series: Series, sign: float) -> tuple[tuple[Event, ...], float]:
-        engine = partial(engine_for, max(self._samples, len(series)))
-        return self.once(("kernel", series, sign), lambda: detect(series, self.thresholds, sign, engine()))
+        return self.once(
+            ("kernel", series, sign), lambda: detect(series, self.thresholds, sign, self._samples)
+        )
 
     @cached_property
     def _samples(self) -> int:

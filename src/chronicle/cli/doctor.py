@@ -22,7 +22,7 @@ from chronicle.build.site import stamp_of
 from chronicle.cli.terminal import columns, printable
 from chronicle.errors import LogError
 from chronicle.metrics.by_values import by_values
-from chronicle.metrics.values import count, grouped, level, plural
+from chronicle.metrics.values import count, first_few, grouped, level, plural
 from chronicle.model import Attempt, Fault, Role, Steps
 from chronicle.readers import ASK_DOCTOR, read_all, what_to_do
 from chronicle.readers.catalogue import all_readers, is_notebook
@@ -187,7 +187,7 @@ def _taken(logs: Sequence[Log]) -> list[tuple[str, tuple[str, ...], Steps]]:
     for log in logs:
         events = grouped(log.events, lambda event: str(event["event"])).items()
         taken += [(EVENT, (what,), np.array([event["line"] for event in same])) for what, same in events]
-    faults = [fault for log in logs for fault in log.listed()]
+    faults = [fault for log in logs for fault in log.faults()]
     taken.append((FAULT, (), _lines_of(fault for fault in faults if fault.kind != "read")))
     taken.append((UNUSABLE, (), _lines_of(fault for fault in faults if fault.kind == "read")))
     other = _joined([*(np.array(log.looked_at) for log in logs), *(lines for _, _, lines in taken)])
@@ -272,7 +272,7 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
         kinds = ((n, what.removesuffix("s") if n == 1 else what) for what, n in report["lines"].items())
         yield "  lines: " + ", ".join(f"{count(n)} {what}" for n, what in kinds)
     for kind in (kind for kind in report["kinds"] if kind["first"]):
-        names = ", ".join(kind["fields"][:MOST_NAMES]) + (", …" if len(kind["fields"]) > MOST_NAMES else "")
+        names = first_few(kind["fields"], MOST_NAMES)
         line = f"  {kind['taken_for']}, {plural(kind['n_lines'], 'line')}"
         yield printable(line + (f": {names}" if names else ""))
         yield from (printable(f"    {number:>7}  {text}") for number, text in kind["first"])

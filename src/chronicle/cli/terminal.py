@@ -28,17 +28,28 @@ from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
 from chronicle.errors import UsageError
 from chronicle.metrics.roles import shown_metric
-from chronicle.metrics.values import clipped, count, level, plural, value_words, with_unit
+from chronicle.metrics.values import (
+    IN_STEPS,
+    Axis,
+    axis_named,
+    clipped,
+    count,
+    first_few,
+    level,
+    listed,
+    plural,
+    value_words,
+    with_unit,
+)
 from chronicle.model import Diagnosis, Entry, Event, EventKind, Finding, Role, Timeline, Track, Verdict
 from chronicle.pages import words
 from chronicle.pages.gallery import Advice, PatternPage, advice
 from chronicle.readers import nobody_reads
 from chronicle.readers.find import unknown_logs
 from chronicle.score.presets import PRESETS, Comparison, Preset
-from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, gravest
-from chronicle.story.measured import IN_STEPS, Axis, axis_named
+from chronicle.story import CANNOT_TELL, Story, gravest
+from chronicle.story.measured import BY_PEOPLE, ENDS
 from chronicle.story.restarts import lettered
-from chronicle.story.sentences import listed
 from chronicle.workspace.config import nearest
 from chronicle.workspace.folders import path_words
 
@@ -63,17 +74,17 @@ _KEPT_BLANKS = " \u202f"
 Judged = tuple[Run, Timeline, Diagnosis, Story]
 
 
-def badge(verdict: Verdict, word: str = "") -> str:
+def badge(verdict: Verdict, word: str) -> str:
     """The verdict as shape, word and colour; ``word`` is the badge of an entry or story."""
     shape, colour = ("?", "white") if word == CANNOT_TELL else LOOKS[verdict]
-    return click.style(f"{shape} {word or verdict}", fg=colour)
+    return click.style(f"{shape} {word}", fg=colour)
 
 
 def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Story) -> Iterator[str]:
     """The lines of `chronicle classify` for one run: its headline, then its events in their order."""
     yield f"{click.style(printable(run_id), bold=True)}  {badge(story.verdict, story.badge)}"
     yield from filled(story.headline, "  ", "  ")
-    events = [event for event in story.events if event.kind not in (EventKind.LAUNCH, EventKind.END)]
+    events = [event for event in story.events if event.kind not in ENDS]
     for event in events[:_MOST_LISTED]:
         yield from event_lines(event)
     if len(events) > _MOST_LISTED:
@@ -329,9 +340,8 @@ def comparison_lines(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[s
     if c.samples <= (window := PRESETS[c.preset].window_samples):
         yield f"  The rule judges nothing before {count(window)} samples are logged."
     if c.outside_steps:
-        shown = [*map(count, c.outside_steps[:_MOST_FLAGGED])]
-        listed = ", ".join(shown) + (" …" if len(c.outside_steps) > _MOST_FLAGGED else "")
-        yield f"  Outside of chronicle's findings it flagged {count(len(c.outside_steps))}, at {listed}."
+        steps = first_few([*map(count, c.outside_steps)], _MOST_FLAGGED)
+        yield f"  Outside of chronicle's findings it flagged {count(len(c.outside_steps))}, at {steps}."
     for finding in diagnosis.findings:
         if finding.id in c.missed:
             yield f"  It flagged no sample of {finding.pattern} from step {count(finding.start_step)}."
@@ -441,7 +451,7 @@ def _events(letters: str, runs: Sequence[Judged]) -> Iterator[str]:
         reached = -math.inf
         for event in story.events:
             reached = max(reached, left.get(event.mark, math.inf if event.step is None else event.step))
-            if event.kind not in (EventKind.LAUNCH, EventKind.END):
+            if event.kind not in ENDS:
                 events.append((reached, letter, event))
     events.sort(key=itemgetter(0))
     if events:

@@ -23,11 +23,11 @@ from chronicle.errors import UsageError
 from chronicle.figures.layout import Plan, Scene, preview_plan, thumbnail, whole_plan, zoom_plan
 from chronicle.figures.scales import Panel, Segment, all_panels
 from chronicle.figures.sheet import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, Sheet, one_line
-from chronicle.metrics.values import plural, with_unit
+from chronicle.metrics.values import Axis, plural, with_unit
 from chronicle.model import Diagnosis, Entry, Event, EventKind, Figure, Floats, Join, Timeline
-from chronicle.story.measured import Axis, step_ends
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis, on_axis
+from chronicle.timeline.courses import step_ends
 
 _WIDTHS = {"wide": WIDE, "narrow": NARROW}
 _MOST_FINDINGS = 6  # findings in an alt text; the key below the figure has all of them

@@ -18,7 +18,7 @@ from chronicle.figures.sheet import WIDE, Sheet, one_line
 from chronicle.figures.strokes import Curves, missing, strokes
 from chronicle.metrics.aliases import median_gap
 from chronicle.model import Diagnosis, Finding, Role, Timeline, Verdict
-from chronicle.story.measured import CALM, FindingGroup, attempt_places, axis_of, finding_groups
+from chronicle.story.measured import CALM, FindingGroup, axis_of, finding_groups
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis
 
@@ -134,14 +134,14 @@ def _are_alike(every: Iterable[Sequence[Segment]]) -> bool:
 def _occurrences(
     timeline: Timeline, gravest: Sequence[FindingGroup], x: OnAxis | None, last: float
 ) -> list[Occurrence]:
-    place_of, occurrences = attempt_places(timeline), []
+    occurrences = []
     for rank, group in enumerate(gravest):
         lead, *parts = (f if x is None else x.finding(f) for f in map(drawn, group.told))
         known = (step for part in parts for step in (part.peak_step, part.end_step) if step is not None)
         finding = lead if lead.end_step is None else replace(lead, end_step=max([lead.end_step, *known]))
         end: float | None = finding.end_step
         if end is None:
-            at = place_of.get(finding.attempt or "")
+            at = timeline.index_of.get(finding.attempt or "")
             tracks = [t for t in timeline.series.values() if finding.metric in (None, t.metric)]
             kept = (t.steps[t.live if at is None else t.attempt == at] for t in tracks)
             end = max((steps.max(initial=finding.start_step) for steps in kept), default=last)

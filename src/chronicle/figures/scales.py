@@ -14,15 +14,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet, one_line, text_px
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.by_values import measured_rows
-from chronicle.metrics.names import LOSSES
+from chronicle.metrics.names import COUNTERS, LOSSES
 from chronicle.metrics.roles import SCORES, shown_metric
 from chronicle.metrics.values import count, level
-from chronicle.model import Diagnosis, Finding, Floats, Role, Timeline, Track, cached_by_object
+from chronicle.model import Diagnosis, Finding, Floats, Mask, Role, Timeline, Track, cached_by_object
 from chronicle.story.measured import finite_values
 
 MOST_PANELS = 4
@@ -33,7 +33,6 @@ _STYLES: Mapping[str, tuple[float, ...]] = {
     "third": (1.2, 1.4),
     "ink2": (5, 1.4, 1, 1.4),
 }
-_COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _CONTEXT = (Role.GRAD_NORM, Role.LEARNING_RATE, Role.RATIO, Role.VALIDATION_LOSS, Role.THROUGHPUT)
 _LARGEST = 1e290  # larger values would overflow when a margin is added
 
@@ -59,7 +58,7 @@ class Segment(NamedTuple):
         return self._replace(steps=self.steps[rows], values=self.values[rows])
 
     def finite(self) -> Floats:
-        return self.values[np.isfinite(self.values)]
+        return finite_of(self.values)
 
 
 class Line(NamedTuple):
@@ -124,7 +123,7 @@ def all_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
 
 
 def _longest_first(tracks: dict[str, Track]) -> list[Track]:
-    return sorted((t for t in tracks.values() if t.role not in _COUNTERS), key=lambda t: -len(t))
+    return sorted((t for t in tracks.values() if t.role not in COUNTERS), key=lambda t: -len(t))
 
 
 def finding_panels(
@@ -150,7 +149,7 @@ def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Trac
 
 
 def _fit_on_one_axis(*losses: Track) -> bool:
-    known = (track.values[np.isfinite(track.values)] for track in losses)
+    known = (finite_of(track.values) for track in losses)
     lows, highs = zip(*(np.quantile(v, [0.25, 0.75]) if len(v) else (0.0, 0.0) for v in known), strict=True)
     return bool(min(lows) > 0 and max(highs) / max(min(lows), 1e-300) < 8)
 
@@ -250,7 +249,7 @@ class Window(NamedTuple):
         """The distance of a step, or of each in an array, from the left edge of a panel."""
         return (steps - self.first) * (self.width / (self.last - self.first))
 
-    def holds(self, steps: Floats) -> NDArray[np.bool_]:
+    def holds(self, steps: Floats) -> Mask:
         return (steps >= self.first) & (steps <= self.last)
 
 

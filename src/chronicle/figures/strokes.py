@@ -8,17 +8,15 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.figures import scales
 from chronicle.figures.scales import Line, Pair, Pane, Panel, Scale, Segment, Window
 from chronicle.figures.sheet import SMALL_PX, Box, label, label_px, one_line
-from chronicle.metrics.arithmetic import median
+from chronicle.metrics.arithmetic import finite_of, median
 from chronicle.metrics.names import LOSSES
-from chronicle.model import Floats
+from chronicle.model import Floats, Mask
 from chronicle.story.measured import is_cut_off
 
-Mask = NDArray[np.bool_]
 _DOTS_BELOW, _DOT_PX = 60, 5  # a segment with fewer points has dots, if there is so much room for each
 _TALL_MEDIANS = 6.0  # a column so many times the median height is drawn at full strength
 _CLIP_GAP_PX = 60  # of clipped values that are closer, only the most extreme one is marked
@@ -230,7 +228,7 @@ def _stroke(line: Line, part: Segment, scale: Scale, window: Window) -> Stroke:
         x, *heights = envelope(x, mid, first, last, columns)
         low, mid, high = (_clamped(height, scale) for height in heights)
         height = np.log(heights[2] / heights[0]) if scale.log else heights[2] - heights[0]
-        known = height[np.isfinite(height)]
+        known = finite_of(height)
         tall = height > _TALL_MEDIANS * np.median(known) if len(known) else np.zeros(len(x), bool)
     else:
         mid, tall = _clamped(np.where(np.isfinite(mid), mid, np.nan), scale), np.zeros(len(x), bool)

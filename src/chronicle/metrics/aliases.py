@@ -191,6 +191,7 @@ PLACES = tuple(map(word_set, ("mean rank", "median rank", "mean pos", "mean posi
 OF_TRAINING = frozenset(("train", "training", "trn", "learn", "t loss"))
 OF_EVALUATION = word_set("val valid validation eval evaluation test tst dev holdout heldout")
 OF_EVALUATION |= {"held out", "v loss"}
+OF_PHASES = OF_TRAINING | OF_EVALUATION
 OF_MEMORY = word_set("cuda gpu mem memory ram rss vram")  # what it measures is no setting
 # What stands before the names of a validation, and in its place before those of the training.
 TWINS = {"v": ("", "t "), "vl": ("tr ",), "vld": ("trn ", "tr "), "va": ("tr ",)}

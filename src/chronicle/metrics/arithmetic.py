@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.metrics.values import gathered
-from chronicle.model import Floats, Role, Series, Steps
+from chronicle.model import Floats, Mask, Role, Series, Steps
 
 SORTED_VALUES = 1024  # up to this many values, sorting is as fast as partitioning
 FEWEST_ROWS = 8  # an equation that holds in fewer rows may be chance
@@ -82,7 +82,12 @@ def median(values: NDArray[Any]) -> float:
     return float(row[half] if n % 2 else (row[half - 1] + row[half]) / 2)
 
 
-def equal(a: Floats, b: Floats) -> NDArray[np.bool_]:
+def finite_of(values: Floats) -> Floats:
+    """The values without NaN and Inf."""
+    return values[np.isfinite(values)]
+
+
+def equal(a: Floats, b: Floats) -> Mask:
     """Where values are exactly equal (NaN equals NaN): both were written by one program."""
     return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))
 
@@ -94,7 +99,7 @@ def zeros_in_front(values: Floats) -> int:
     return zeros if zeros < len(values) and not values[:zeros].any() else 0
 
 
-def is_filler(values: Floats) -> NDArray[np.bool_]:
+def is_filler(values: Floats) -> Mask:
     """Where -1 stands for a loss that was not measured: in several rows, if the loss is never negative
     otherwise, and no whole number. Empty cells of other tables say the same."""
     filler = np.asarray(values == -1)
@@ -135,7 +140,7 @@ def first_showings(values: Floats, *, in_bar: bool = False) -> NDArray[np.intp] 
     return np.append(0, np.arange(firsts[1], len(values), int(usual)))
 
 
-def is_new(steps: Steps, values: Floats) -> NDArray[np.bool_]:
+def is_new(steps: Steps, values: Floats) -> Mask:
     """Which rows are not the one before again."""
     return np.append(True, (np.diff(steps) != 0) | ~equal(values[1:], values[:-1]))
 
@@ -258,7 +263,7 @@ def _unmarked_lengths(values: Floats) -> list[int]:
         return []
     moves = np.abs(np.diff(values, prepend=np.nan))
     places = np.arange(TOOTH_SAMPLES, len(values) // _FEWEST_UNMARKED + 1)
-    far = np.maximum(places * _RESET_SHARE, _RESET_TIMES) * median(moves[np.isfinite(moves)])
+    far = np.maximum(places * _RESET_SHARE, _RESET_TIMES) * median(finite_of(moves))
     likely, lengths = np.flatnonzero(moves[places] > far)[:_MOST_PLACES], list[int]()
     for place, least in zip(places[likely].tolist(), far[likely].tolist(), strict=True):
         if np.mean(moves[place::place] > least) >= _MOST_RESETS and _go_on(values, place):
@@ -293,7 +298,7 @@ def _is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:
     has_bend = np.isfinite(bends) & (nth > 2) & is_long
     bends, nth = bends[has_bend], nth[has_bend]
     # Bends smaller than the last digit of the log are not seen, and nor are those behind them.
-    grain = np.diff(np.unique(series.values[np.isfinite(series.values)])).min(initial=np.inf)
+    grain = np.diff(np.unique(finite_of(series.values))).min(initial=np.inf)
     last = min(int(nth.max(initial=0)), _MOST_POSITIONS)
     hidden = next((n for n in range(3, last + 1) if not median(bends[nth == n]) > grain), last + 1)
     if hidden < TOOTH_SAMPLES:
@@ -346,7 +351,7 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
     most = min(_MOST_TERMS, len(rows) // _ROWS_PER_TERM)
     finite: dict[str, Floats] = {}
     for name, metric in series.items():
-        same_steps = metric.steps is total.steps or np.array_equal(metric.steps, total.steps)
+        same_steps = metric.has_steps_of(total)
         if metric is not total and same_steps and np.isfinite(metric.values[rows]).all():
             finite[name] = metric.values[rows]
             if len(finite) > most:

@@ -13,10 +13,9 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.metrics import aliases, arithmetic, names
-from chronicle.metrics.arithmetic import FEWEST_ROWS, any_numbers, median
+from chronicle.metrics.arithmetic import FEWEST_ROWS, any_numbers, finite_of, median
 from chronicle.metrics.names import (
     LOSSES,
     MIN_POINTS,
@@ -27,10 +26,10 @@ from chronicle.metrics.names import (
     role_of,
     with_role,
 )
-from chronicle.metrics.values import gathered, grouped
-from chronicle.model import Floats, Role, Series
+from chronicle.metrics.values import first_few, gathered, grouped
+from chronicle.model import Floats, Mask, Role, Series
 
-Log = Mapping[str, Series]  # by name
+SeriesByName = Mapping[str, Series]
 Roles = Mapping[str, Role]
 _NO_MEAN, _ROUNDED = 0.05, 0.01  # share of rows in which a whole is no mean; of its value, for rounding
 _NEAR_LOSS, _ALONG = 0.2, 0.8  # relative difference, and correlation, of a loss that is measured twice
@@ -43,7 +42,6 @@ _AGAINST = -0.8  # correlation of a score with a loss
 _NEGATED = {Role.SCORE: Role.LOSS, Role.VALIDATION_SCORE: Role.VALIDATION_LOSS}
 _TOTALS = ("total", "sum")
 _PHASES = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
-_OF_PHASES = _PHASES[0] | _PHASES[1]
 _CLOCKS = ("time", "seconds", "time s", "time sec")  # of a step, or since the start
 
 
@@ -54,7 +52,7 @@ class ByValues(NamedTuple):
     why: str
 
 
-def measured_rows(values: Floats, role: Role) -> slice | NDArray[np.bool_]:
+def measured_rows(values: Floats, role: Role) -> slice | Mask:
     """The rows in which a metric was measured. A loss was not in rows of zeros before the first one is known,
     nor where -1 stands in its place; a throughput was not where it is negative, unless all values are."""
     kept = np.ones(len(values), bool)
@@ -66,7 +64,7 @@ def measured_rows(values: Floats, role: Role) -> slice | NDArray[np.bool_]:
     return kept if kept.any() and not kept.all() else slice(None)
 
 
-def measurements(values: Floats, role: Role) -> tuple[slice | NDArray[np.bool_], Floats]:
+def measurements(values: Floats, role: Role) -> tuple[slice | Mask, Floats]:
     """The rows in which a loss was measured, and the measurements. A loss may be logged as a running sum,
     whose terms are the measurements. Other metrics are returned as they are."""
     if role not in LOSSES:
@@ -76,7 +74,7 @@ def measurements(values: Floats, role: Role) -> tuple[slice | NDArray[np.bool_],
     return rows, values[rows] if terms is None else terms
 
 
-def roles_by_values(logs: Iterable[Log]) -> dict[str, Role]:
+def roles_by_values(logs: Iterable[SeriesByName]) -> dict[str, Role]:
     """The roles in the logs of one run according to their values; a role in one log holds for all. Of many
     logs with the same names, as of a run that was restarted a thousand times, only the longest count."""
     alike = grouped(logs, tuple).values()
@@ -84,18 +82,18 @@ def roles_by_values(logs: Iterable[Log]) -> dict[str, Role]:
     return {name: by.role for log in chain(*asked) for name, by in by_values(log).items()}
 
 
-def _longest(log: Log) -> int:
+def _longest(log: SeriesByName) -> int:
     return max(map(len, log.values()), default=0)
 
 
 @any_numbers
-def by_values(series: Log) -> dict[str, ByValues]:
+def by_values(series: SeriesByName) -> dict[str, ByValues]:
     """The roles of metrics whose names decide nothing, according to the values of a log. Shares sum to one,
     and parts to a total; a bare loss may be that of the training and that of the evaluation in turn."""
     undecided_names, totals = _undecided(tuple(series))
     undecided = {name: series[name] for name in undecided_names}
     decided = _shares(undecided)
-    in_phases = [name for name in series if plain(name) in _OF_PHASES]
+    in_phases = [name for name in series if plain(name) in aliases.OF_PHASES]
     if all(arithmetic.are_counts(series[name].values) for name in in_phases):
         decided |= dict.fromkeys(in_phases, ByValues(Role.OTHER, "counts something, in whole numbers"))
     else:
@@ -107,19 +105,23 @@ def by_values(series: Log) -> dict[str, ByValues]:
     return decided
 
 
-def _shares(undecided: Log) -> dict[str, ByValues]:
+def _shares(undecided: SeriesByName) -> dict[str, ByValues]:
     """The metrics that sum to one in each row, as the ratios of a mixture do."""
     decided = dict[str, ByValues]()
     of_no_role = {name: metric for name, metric in undecided.items() if role_of(name) is Role.OTHER}
     for family in arithmetic.shares(of_no_role):
-        listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
-        ratio = ByValues(Role.RATIO, f"lies in [0, 1] and sums to one with {listed}")
+        reason = f"lies in [0, 1] and sums to one with {first_few(family, _MOST_NAMED)}"
+        ratio = ByValues(Role.RATIO, reason)
         decided |= dict.fromkeys(family, ratio)
     return decided
 
 
 def _by_total(
-    total: str, totals: Sequence[str], series: Log, undecided: Log, decided: Mapping[str, ByValues]
+    total: str,
+    totals: Sequence[str],
+    series: SeriesByName,
+    undecided: SeriesByName,
+    decided: Mapping[str, ByValues],
 ) -> dict[str, ByValues]:
     """The roles of the metrics whose weighted sum is a total, and of a total that no name calls a loss."""
     known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
@@ -148,7 +150,7 @@ def _by_total(
     return parts | _bare_total(series[total], named if says_so else [], why if weights else "")
 
 
-def _scores_of_phases(series: Log, names: Sequence[str]) -> dict[str, ByValues]:
+def _scores_of_phases(series: SeriesByName, names: Sequence[str]) -> dict[str, ByValues]:
     """`Train` and `Val` beside a loss are scores if they are shares or per cent, and that of the training
     rises as the loss falls, as the examples of PyTorch Geometric print them."""
     ours = [name for name in names if plain(name) in aliases.OF_TRAINING]
@@ -156,7 +158,7 @@ def _scores_of_phases(series: Log, names: Sequence[str]) -> dict[str, ByValues]:
     shares = (series[name].values for name in names if len(series[name]))
     if loss is None or not 0 < len(ours) < len(names) or any(v.min() < 0 or v.max() > 100 for v in shares):
         return {}
-    trained = (metric for metric in map(series.__getitem__, ours) if np.array_equal(metric.steps, loss.steps))
+    trained = (metric for metric in map(series.__getitem__, ours) if metric.has_steps_of(loss))
     enough = (metric.values for metric in trained if len(metric) >= FEWEST_ROWS)
     if not any(np.corrcoef(values, loss.values)[0, 1] <= _AGAINST for values in enough):
         return {}
@@ -164,7 +166,7 @@ def _scores_of_phases(series: Log, names: Sequence[str]) -> dict[str, ByValues]:
     return {n: ByValues(Role.SCORE if n in ours else Role.VALIDATION_SCORE, why) for n in names}
 
 
-def _retold(series: Log, totals: Sequence[str]) -> dict[str, ByValues]:
+def _retold(series: SeriesByName, totals: Sequence[str]) -> dict[str, ByValues]:
     """The bare losses that repeat, in turn, the losses of the training and those of the evaluation."""
     decided = dict[str, ByValues]()
     for bare in totals:
@@ -176,7 +178,7 @@ def _retold(series: Log, totals: Sequence[str]) -> dict[str, ByValues]:
     return decided
 
 
-def _made_small(series: Log) -> dict[str, ByValues]:
+def _made_small(series: SeriesByName) -> dict[str, ByValues]:
     """The scores of which less is better, which are losses. Of a fitness, the best of each generation is
     below the mean, and falls; one that is only logged at checkpoints may lag below a mean that rises, but
     rises with it. A bare score that falls in each row whose step grows is made small, as no reward falls so
@@ -191,7 +193,7 @@ def _made_small(series: Log) -> dict[str, ByValues]:
         rest = name_words(name) ^ {"best"}
         for mean in (n for n, own in words.items() if "best" not in rest and own - {*aliases.MEANS} == rest):
             means = series[mean]
-            if not np.array_equal(best.steps, means.steps) or not (best.values <= means.values).all():
+            if not best.has_steps_of(means) or not (best.values <= means.values).all():
                 continue
             if (best.values < means.values).any() and best.values[-1] < best.values[0]:
                 why = f"is made small: {name} lies below {mean}, and falls"
@@ -199,7 +201,7 @@ def _made_small(series: Log) -> dict[str, ByValues]:
     return decided
 
 
-def _negated(series: Log) -> dict[str, ByValues]:
+def _negated(series: SeriesByName) -> dict[str, ByValues]:
     """The losses whose sign was changed: a logarithm of probabilities that is never below zero, or a bound of
     one that begins above zero. {} if another loss is logged, except errors that are logged less often."""
     decided = dict[str, ByValues]()
@@ -242,7 +244,7 @@ def _may_be_total(name: str) -> bool:
 # --- roles by name that the values contradict ---
 
 
-def revised(series: Log, by_name: Roles) -> dict[str, Role]:
+def revised(series: SeriesByName, by_name: Roles) -> dict[str, Role]:
     """The roles by name, corrected where the values contradict them: a clock is no duration, numbers of rows
     or games are no losses, and one of several losses is the whole one or the one that is held out."""
     roles = dict(by_name)
@@ -276,7 +278,7 @@ def _is_clock(name: str, values: Floats) -> bool:
     """Whether seconds are a clock and not durations. They count from the start of the log if they only grow,
     or of each epoch if most rows grow and at most a quarter begin again, at half of the row before or
     less."""
-    values = values[np.isfinite(values)]
+    values = finite_of(values)
     moves = np.diff(values)
     if len(falls := np.flatnonzero(moves < 0)):
         begins_again = len(falls) <= len(values) / 4 and (values[falls + 1] <= values[falls] / 2).all()
@@ -284,12 +286,12 @@ def _is_clock(name: str, values: Floats) -> bool:
     return plain(name) in _CLOCKS and len(values) > 2 and bool(values[-1] > values[0])
 
 
-def _no_data_sets(series: Log, roles: Roles) -> list[str]:
+def _no_data_sets(series: SeriesByName, roles: Roles) -> list[str]:
     """The losses of data sets without a known name, if the loss is often outside of their range, as no mean
     is."""
     unknown = [name for name in with_role(roles, Role.DATASET_LOSS) if not aliases.CORPORA & loss_words(name)]
     for loss in (series[name] for name in with_role(roles, Role.LOSS)):
-        same = [series[n].values for n in unknown if np.array_equal(series[n].steps, loss.steps)]
+        same = [series[n].values for n in unknown if series[n].has_steps_of(loss)]
         if len(same) < 2 or len(loss) < MIN_POINTS:
             continue
         slack = _ROUNDED * np.abs(loss.values)
@@ -299,7 +301,7 @@ def _no_data_sets(series: Log, roles: Roles) -> list[str]:
     return []
 
 
-def _parts_left(series: Log, roles: Roles) -> list[str]:
+def _parts_left(series: SeriesByName, roles: Roles) -> list[str]:
     """If only parts of a loss are logged, all but the one that stands for the whole. That is one of the
     longest: the one of which others are parts (`G` of `G_content`), or else a distance, and an opponent's
     only as the last choice."""
@@ -341,7 +343,7 @@ def _wholes(logged: Sequence[str]) -> set[str]:
     return {n for n, others in longer.items() if sum(words[n] < words[other] for other in others) > 1}
 
 
-def _logged_throughout(series: Log, roles: Roles) -> dict[str, Role]:
+def _logged_throughout(series: SeriesByName, roles: Roles) -> dict[str, Role]:
     """The roles of rewards if the objective was logged over less than half of their steps, has too few
     points, or is constant: then the longest of the other rewards, as that of a step, is the objective."""
     rated = ((name, series[name]) for name in with_role(roles, Role.OBJECTIVE, Role.SCORE))
@@ -356,7 +358,7 @@ def _logged_throughout(series: Log, roles: Roles) -> dict[str, Role]:
     return dict.fromkeys(with_role(roles, Role.OBJECTIVE), Role.SCORE) | {longest: Role.OBJECTIVE}
 
 
-def _held_out_unnamed(series: Log, roles: Roles) -> dict[str, Role]:
+def _held_out_unnamed(series: SeriesByName, roles: Roles) -> dict[str, Role]:
     """The role of a bare `loss` beside a `train_loss` with as many other values: held out, if no other loss
     is."""
     if with_role(roles, Role.VALIDATION_LOSS):
@@ -371,7 +373,7 @@ def _held_out_unnamed(series: Log, roles: Roles) -> dict[str, Role]:
     return held_out
 
 
-def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
+def _by_level(series: SeriesByName, roles: Roles) -> dict[str, Role]:
     """The roles that follow from the level of values. `train` is a loss if it goes along with one, which it
     measures again, and then `val` is the loss of the validation. A loss with the values of an opponent's part
     is that part, and one with those of a validation loss is this, unless it is named after the training."""
@@ -391,7 +393,7 @@ def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
     return by_level | dict.fromkeys(same if len(same) < len(losses) else [], Role.PART_LOSS)
 
 
-def _first_set(series: Log, roles: Roles) -> dict[str, Role]:
+def _first_set(series: SeriesByName, roles: Roles) -> dict[str, Role]:
     """The roles of the numbered sets `validation_0`, `validation_1`, … if no metric is of the training.
     XGBoost's interface for scikit-learn numbers all sets; the first is that of the training if its losses end
     far lower."""

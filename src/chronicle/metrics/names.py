@@ -33,6 +33,7 @@ _SIZE = re.compile(
     r"|train(?:ing)? (?:(?:n|num) (?:samples|examples|images)|(?:set )?sizes?)"
 )
 _COUNTED = {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}
+COUNTERS = tuple(_COUNTED)
 _UNITS = (
     (r"\btflops?\b", "TFLOP/s"),
     (r"\b(tokens?|toks?)\b", "tokens/s"),
@@ -45,6 +46,7 @@ _OF_ONE_SIDE = aliases.GENERATORS | aliases.OPPONENTS | aliases.DISTANCES | {"id
 MIN_POINTS = 8  # fewer points than this are no series to judge
 LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 MEASURES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE)  # of how well a model does
+JUDGED = (*LOSSES, *MEASURES)
 
 
 @lru_cache(maxsize=_MOST_NAMES)
@@ -112,7 +114,7 @@ def of_full_window(reward: Series, beside: Mapping[str, Series]) -> Series:
     """The part of a mean of the last 100 episodes (stable-baselines3) from the step on at which so many have
     ended; before, it may be the mean of a single one. Any other reward is returned as it is."""
     for name, lengths in beside.items() if aliases.OF_MEANS.issubset(name_words(reward.metric)) else ():
-        if aliases.OF_LENGTHS.issubset(name_words(name)) and np.array_equal(lengths.steps, reward.steps):
+        if aliases.OF_LENGTHS.issubset(name_words(name)) and lengths.has_steps_of(reward):
             full = np.logical_or.accumulate(reward.steps >= WINDOW_EPISODES * lengths.values)
             return reward.pick(full) if full.any() else reward
     return reward

@@ -14,7 +14,7 @@ import numpy as np
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import any_numbers
-from chronicle.metrics.by_values import Log, Roles, revised, roles_by_values
+from chronicle.metrics.by_values import Roles, SeriesByName, revised, roles_by_values
 from chronicle.metrics.names import LOSSES, MIN_POINTS, loss_words, name_words, plain, role_of, with_role
 from chronicle.model import Role, Series
 
@@ -29,14 +29,14 @@ _L_OF = re.compile(r"l (?!\d)")
 _AVERAGED = re.compile(r"^(average|avg|mean) ")
 
 
-def assign(series: Log, overrides: Overrides = ()) -> dict[str, Series]:
+def assign(series: SeriesByName, overrides: Overrides = ()) -> dict[str, Series]:
     """Sets role, data set and unit of the series of one log, as `assign_all` does."""
     return assign_all([series], overrides)[0]
 
 
 @any_numbers
 def assign_all(
-    logs: Sequence[Log], overrides: Overrides = (), axes: Sequence[str] = ()
+    logs: Sequence[SeriesByName], overrides: Overrides = (), axes: Sequence[str] = ()
 ) -> list[dict[str, Series]]:
     """Sets role, data set and unit of the series in the logs of one run. ``overrides`` are pairs (regular
     expression of the whole name, role); the first match wins over the table, and so does a role that the
@@ -54,7 +54,7 @@ def assign_all(
     return assigned
 
 
-def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, Series]:
+def _assigned(series: SeriesByName, by_value: Roles, overrides: Overrides) -> dict[str, Series]:
     """The series of one log with role, data set and unit set. ``overrides`` win over what the reader says,
     and this over what the values tell, except of an objective."""
     given: dict[str, Role] = {n: metric.role for n, metric in series.items() if metric.role is not Role.OTHER}
@@ -75,7 +75,7 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
     return assigned
 
 
-def _by_all_names(series: Log, given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
+def _by_all_names(series: SeriesByName, given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
     """The roles that the names of a log imply together. A metric that is logged once, as a result at the end,
     does not decide what the others are, and neither does a part of a loss that is off."""
     roles = dict(by_names(tuple(series), given))

@@ -1,16 +1,16 @@
-"""Numbers and times as pages and the command line write them, natural order of names, groups, and node lists
-as schedulers write them (``nid[001-003,007]``)."""
+"""Numbers, steps and times as pages and the command line write them, natural order of names, groups, and node
+lists as schedulers write them (``nid[001-003,007]``)."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain, islice, product
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -97,6 +97,16 @@ def unit_words(value: Any, unit: str | None) -> str:
 def with_unit(value: Any, unit: str | None) -> str:
     """A value and its unit: ``30.60 s``, ``8 attempts``, ``1 attempt``."""
     return f"{value_words(value)} {unit_words(value, unit)}".strip()
+
+
+def listed(words: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def first_few(words: Sequence[str], most: int) -> str:
+    """At most so many of the words, and an ellipsis if there are more: ``a, b, …``."""
+    return ", ".join([*words[:most], *["…"] * (len(words) > most)])
 
 
 def clipped(text: str, longest: int) -> str:
@@ -196,6 +206,47 @@ def duration(seconds: float) -> str:
     return f"{count(seconds)} s"
 
 
+class Axis(NamedTuple):
+    """What the steps of a log count: ``step``, ``epoch``, or in the plural ``million tokens``."""
+
+    noun: str = "step"
+
+    @property
+    def unit(self) -> str:
+        """The plural: ``steps``."""
+        return self.noun if self.noun.endswith("s") else f"{self.noun}s"
+
+    def place(self, *at: float) -> str:
+        """``step 7 005``, ``steps 7 005 to 8 960``; ``15 689 to 16 002 million tokens``."""
+        ends, noun = " to ".join(map(count, at)), self.noun
+        return f"{ends} {noun}" if noun.endswith("s") else f"{noun}{'s' * (len(at) > 1)} {ends}"
+
+    def way(self, first: int, last: int) -> str:
+        """``step 400 to step 361``; ``6 587 to 3 476 million tokens``."""
+        return f"{count(first) if self.noun.endswith('s') else self.place(first)} to {self.place(last)}"
+
+    def span(self, number: float) -> str:
+        """``240 steps``, ``1 step``, ``145 million tokens``."""
+        digits = count(number)
+        return f"{digits} {self.noun}" + ("" if self.noun.endswith("s") or digits == "1" else "s")
+
+    def rough_span(self, number: float) -> str:
+        """A span to two digits: ``170 steps``."""
+        return self.span(float(f"{number:.2g}"))
+
+    def lost(self, number: float) -> str:
+        """``39 steps were discarded``, ``1 epoch was discarded``."""
+        return f"{self.span(number)} {'was' if number == 1 else 'were'} discarded"
+
+
+IN_STEPS = Axis()
+
+
+def axis_named(nouns: Collection[str]) -> Axis:
+    """The axis of attempts that count these nouns; ``step`` if there is more than one noun."""
+    return Axis(*nouns) if len(nouns) == 1 else Axis()
+
+
 def instant(seconds: float | None) -> str:
     """Unix seconds as ISO 8601 in UTC to the second; empty if they are unknown or out of range."""
     if seconds is None or not math.isfinite(seconds):
@@ -232,7 +283,7 @@ def natural(name: str) -> tuple[tuple[Any, ...], str]:
     return tuple(parts), name
 
 
-def expand(text: str) -> list[str]:
+def hosts_of(text: str) -> list[str]:
     """The hosts that a node list names, at most `MOST_HOSTS`; leading zeros are kept."""
 
     def hosts(part: str) -> Iterator[str]:  # all combinations of the numbers in its brackets
@@ -243,13 +294,13 @@ def expand(text: str) -> list[str]:
     return list(islice(chain.from_iterable(map(hosts, filter(None, _PART.findall(text)))), MOST_HOSTS))
 
 
-def canonical(text: str) -> str:
-    """The canonical spelling of a node list: the shortest that keeps the order."""
-    return fold(expand(text))
+def short_node_list(text: str) -> str:
+    """The shortest spelling of a node list that keeps the order."""
+    return node_list(hosts_of(text))
 
 
-def fold(hosts: Iterable[str]) -> str:
-    """The short form of a list of hosts, in their order: the inverse of `expand`."""
+def node_list(hosts: Iterable[str]) -> str:
+    """The node list of these hosts, in their order: the inverse of `hosts_of`."""
     groups: list[tuple[str, list[list[str]]]] = []  # a name without its number, and its ranges of numbers
     for host in hosts:
         match = _NUMBERED.fullmatch(host)

@@ -17,6 +17,7 @@ from chronicle.model import Entry, EventKind
 from chronicle.pages import chronology, lists
 from chronicle.pages.gallery import Case, Page, PatternPage, SiteData, Source
 from chronicle.pages.words import as_json, plain, renderer, slug
+from chronicle.story.measured import BY_PEOPLE, ENDS
 from chronicle.workspace.folders import shipped_file
 
 PAGE_KINDS = (
@@ -145,8 +146,8 @@ def _texts(entry: Entry) -> Iterator[str]:
     faults = (event for event in entry.events if event.kind is EventKind.FAULT)
     yield from (f"{fault.title} {fault.sentence}" for fault in islice(faults, _FAULTS))
     yield from (f"{note.kind} {note.author} {note.step or ''} {note.text}" for note in entry.notes)
-    calm = (EventKind.LAUNCH, EventKind.END, EventKind.NOTE, EventKind.DECISION, EventKind.FAULT)
-    yield from (f"{e.title} {e.who} {e.short}" for e in entry.events if e.kind not in calm)
+    known = (*ENDS, *BY_PEOPLE, EventKind.FAULT)
+    yield from (f"{e.title} {e.who} {e.short}" for e in entry.events if e.kind not in known)
     yield from (f"{fact.quantity} {fact.value}" for fact in entry.facts if fact.how == "run.toml")
     yield from (str(entry.about.get(name, "")) for name in ("description", "quote", "source"))
 

@@ -17,18 +17,18 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from html import escape
 from itertools import groupby, takewhile
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from chronicle.metrics.values import clipped, grouped, level, moment
+from chronicle.metrics.values import clipped, grouped, instant, level, moment
 from chronicle.model import Entry, Event, EventKind, Join, Verdict
 from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
-from chronicle.story import BY_PEOPLE, CHANGES, JOINS, WARM_UP, deciding
-from chronicle.story.measured import COURSE, OVERALL, axis_named
+from chronicle.story import WARM_UP, deciding, gravity
+from chronicle.story.measured import BY_PEOPLE, CHANGES, COURSE, ENDS, JOINS, OVERALL, axis_of_entry
 from chronicle.story.restarts import event_id
 from chronicle.story.signs import event_name
 from chronicle.workspace.notes import NOTE_KINDS
@@ -104,7 +104,7 @@ def _escaped(text: str) -> str:
 def atom(site: SiteData) -> str:
     """The Atom feed of the newest events that have a time."""
     items, title = list(_items(site)), escape(plain(site.title))
-    newest = items[0]["date_published"] if items else _time(0.0)
+    newest = items[0]["date_published"] if items else instant(0.0)
     address = escape(site.site_url or "./")
     home = f'<link rel="alternate" href="{address}"/>'
     own = f'<link rel="self" href="{address}{ATOM}"/>' if site.site_url else ""
@@ -148,7 +148,7 @@ def _items(site: SiteData) -> Iterator[dict[str, Any]]:
             "url": site.site_url + row.href,
             "title": plain(f"{row.event.title}: {row.title}"),
             "content_text": plain(row.sentence),
-            "date_published": _time(moment(row.time)),
+            "date_published": instant(moment(row.time)),
             **({"authors": [{"name": plain(row.event.who)}]} if row.event.who else {}),
             "tags": [plain(row.kind)],
         }
@@ -156,10 +156,6 @@ def _items(site: SiteData) -> Iterator[dict[str, Any]]:
 
 def _id(site: SiteData, href: str) -> str:
     return f"urn:uuid:{uuid5(NAMESPACE_URL, f'{plain(site.title)} {href}')}"
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True)
@@ -208,8 +204,7 @@ def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
 
 def experiments(entry: Entry) -> Iterator[Experiment]:
     """The experiments of a run: those of the run as a whole, then the others in the order of its events."""
-    ends = (EventKind.LAUNCH, EventKind.END)
-    on_run = {"", *(event.id for event in entry.events if event.kind in ends or event.shows(COURSE))}
+    on_run = {"", *(event.id for event in entry.events if event.kind in ENDS or event.shows(COURSE))}
     by_people = (RunEvent(entry, event) for event in entry.events if event.kind in BY_PEOPLE)
     notes = grouped(by_people, lambda row: "" if row.event.of in on_run else row.event.of)
     of_run = notes.pop("", [])
@@ -346,8 +341,10 @@ def _time_of(act: _Act, doing: Sequence[str]) -> str:
 
 
 def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
-    gravest = sorted(act.followed, key=lambda e: (e.live, e.verdict.rank if e.verdict else 0, e.severity))
-    if shown := {event.id for event in gravest[-_MOST_FOLLOWED:]} | {note.event.of for note in act.replies}:
+    by_gravity = sorted(act.followed, key=gravity)
+    if shown := {event.id for event in by_gravity[-_MOST_FOLLOWED:]} | {
+        note.event.of for note in act.replies
+    }:
         return [event.sentence for event in act.followed if event.id in shown]
     if not act.done or is_noted or (act.finding is not None and act.finding.end_step is None):
         return []
@@ -355,7 +352,7 @@ def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
     left = {event_id(join): join.from_step for join in entry.diagnosis.joins}
     ends = (left.get(event.id, event.step) for event in later if event.kind in (*JOINS, EventKind.END))
     last = next(ends, None) or act.done[-1].step or 0
-    place = axis_named({row["axis"] for row in entry.attempts}).place(last)
+    place = axis_of_entry(entry).place(last)
     return [f"No finding followed up to {place}."]
 
 

@@ -16,8 +16,8 @@ from chronicle.errors import ConfigError
 from chronicle.metrics.values import gathered, moment
 from chronicle.model import Entry, Event, EventKind, Figure, Verdict
 from chronicle.pages.words import hour, place
-from chronicle.story import BY_PEOPLE, JOINS, deciding
-from chronicle.story.measured import OVERALL
+from chronicle.story import deciding
+from chronicle.story.measured import BY_PEOPLE, JOINS, OVERALL
 from chronicle.story.signs import Sign
 from chronicle.workspace.config import Text, WorkspaceConfig, from_table
 
@@ -118,7 +118,7 @@ def last_time(entry: Entry) -> str:
     return max((event.time for event in entry.events if event.kind not in BY_PEOPLE), key=moment, default="")
 
 
-def listed(entry: Entry) -> Entry:
+def for_lists(entry: Entry) -> Entry:
     """The part of an entry that other pages show. A build stores it apart, and reads no more than this."""
     findings = [replace(f, evidence={}, criteria=(), runner_up_if="") for f in entry.diagnosis.findings]
     return replace(
@@ -314,7 +314,7 @@ def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, 
 @dataclass(frozen=True)
 class SiteData:
     """All that pages show. ``unreadable`` has pairs of a log or run and its problem, ``unknown`` the names
-    of texts that are named as logs and that no reader knows. Entries may have been shortened by `listed`;
+    of texts that are named as logs and that no reader knows. Entries may have been shortened by `for_lists`;
     ``full_entry`` returns the complete one. ``site_url`` and ``edit_url`` end in a slash, or are empty. Pages
     that are up to date are recognised by ``known`` (a hash of each entry by its run), ``shared`` (a hash of
     everything else), and ``standing`` (the existing pages with their `Page.made_of`)."""

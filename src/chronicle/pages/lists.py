@@ -14,24 +14,24 @@ from typing import NamedTuple
 
 from chronicle.classify.patterns import BY_ID, PATTERNS, Trait, having
 from chronicle.metrics.arithmetic import median_interval, wilson
-from chronicle.metrics.values import clipped, count, gathered, grouped, moment, plural, value_words
+from chronicle.metrics.values import clipped, count, gathered, grouped, listed, moment, plural, value_words
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
 from chronicle.pages import words
 from chronicle.pages.chronology import LISTED_ROWS, day_words, news
 from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, advice, figure, last_time, n_points
 from chronicle.pages.words import Html, Render, as_json, place, plain, slug
-from chronicle.story import CANNOT_TELL, JOINS, deciding, gravest, without_repeated_reasons
+from chronicle.story import CANNOT_TELL, deciding, gravest, without_repeated_reasons
 from chronicle.story import card as card_words
-from chronicle.story.measured import CALM, OVERALL, RISES, axis_named, named_patterns
+from chronicle.story.measured import CALM, ENDS, JOINS, OVERALL, RISES, axis_of_entry, named_patterns
 from chronicle.story.restarts import lettered, restart
-from chronicle.story.sentences import listed as enumerated
 from chronicle.workspace.folders import shipped_file
 from chronicle.workspace.notes import STANCES, last_review, verdict_of
 
 SHOWN_EVENTS = 5  # events of this archive on a pattern's page
 _CAPTION = 160  # characters of a title or a measure on a card
 # For each verdict its patterns: the page, the first sentence of its lead, and the number of runs.
-Columns = list[tuple[Verdict, list[tuple[PatternPage, str, int]]]]
+Shown = tuple[PatternPage, str, int]  # the first sentence of a pattern, and the runs that show it
+Columns = list[tuple[Verdict, list[Shown]]]
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
 FEWEST = 5  # statistics need at least so many runs or events, else their intervals say nothing
 ATTENTION, NEWS, SHELVES, ON_A_SHELF = 8, 12, 6, 4  # on Home: rows, rows, projects, cards of a project
@@ -238,11 +238,12 @@ def _card_of(site: SiteData, entry: Entry, pattern: str) -> Card:
 
 def columns(site: SiteData) -> dict[str, Columns]:
     """``columns``: patterns that runs show, by verdict, the most frequent first; ``unseen``: the others."""
-    items: dict[str, Columns] = {name: [(v, []) for v in VERDICTS] for name in ("columns", "unseen")}
+    shown: dict[Verdict, list[Shown]] = {verdict: [] for verdict in VERDICTS}
+    unseen: dict[Verdict, list[Shown]] = {verdict: [] for verdict in VERDICTS}
     for page in sorted(site.patterns, key=lambda page: -len(site.showing.get(page.id, ()))):
         gist, runs = re.split(r"(?<=[.!?])\s", page.lead, maxsplit=1)[0], len(site.showing.get(page.id, ()))
-        dict(items["columns" if runs else "unseen"])[page.verdict].append((page, gist, runs))
-    return items
+        (shown if runs else unseen)[page.verdict].append((page, gist, runs))
+    return {"columns": [*shown.items()], "unseen": [*unseen.items()]}
 
 
 def _drawing(pattern: str | None, size: str) -> Html:
@@ -414,7 +415,7 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
     entry = site.full_entry(entry)
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
-    axis = axis_named({row["axis"] for row in entry.attempts})
+    axis = axis_of_entry(entry)
     joins = lettered(entry.diagnosis)
     marked = [event for event in entry.events if event.mark]
     events = [event for event in entry.events if not event.of]  # without notes on an event
@@ -427,7 +428,7 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         "facts": facts,
         "config": config,
         "words": words,
-        "enumerated": enumerated,
+        "enumerated": listed,
         "axis": axis,
         "similar": alike,
         "rows": ROWS,
@@ -462,10 +463,9 @@ def _labels(entry: Entry) -> dict[str, object]:
 def _weightiest(entry: Entry, events: Sequence[Event], most: int) -> list[Event]:
     """At most so many events, in their order: the ends, the gravest findings, restarts, then others."""
     grave = {event.id: place for place, event in enumerate(gravest(entry.events, entry.verdict))}
-    ends = (EventKind.LAUNCH, EventKind.END)
 
     def weight(event: Event) -> tuple[bool, float, bool]:
-        return event.kind not in ends, grave.get(event.id, math.inf), event.kind not in JOINS
+        return event.kind not in ENDS, grave.get(event.id, math.inf), event.kind not in JOINS
 
     kept = {event.id for event in sorted(events, key=weight)[:most]}
     return [event for event in events if event.id in kept]

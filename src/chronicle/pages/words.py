@@ -14,10 +14,9 @@ from typing import Any
 from urllib.parse import quote
 
 from chronicle.errors import ConfigError
-from chronicle.metrics.values import clipped, count, duration, plural, share, unit_words, value_words
+from chronicle.metrics.values import Axis, clipped, count, duration, plural, share, unit_words, value_words
 from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
-from chronicle.story import BY_PEOPLE
-from chronicle.story.measured import IN_STEPS, Axis
+from chronicle.story.measured import BY_PEOPLE
 from chronicle.story.restarts import gap as gap
 
 Render = Callable[[str, Mapping[str, Any]], str]  # renders the template of a name with the values given
@@ -36,7 +35,7 @@ _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
 _MOST_PHRASES = 6  # phrases of a table's cell
 
 
-def when(event: Event, axis: Axis = IN_STEPS) -> str:
+def when(event: Event, axis: Axis) -> str:
     """The time of an event, as far as known: ``2026-03-02 14:52Z, 5.9 h after the start``; of a note, when it
     was written, and on what: ``2026-03-05 09:10Z, on step 58 900``."""
     day, elapsed_s = f"{event.time[:10]} {hour(event.time)}".strip(), event.elapsed_s or 0.0
@@ -94,7 +93,7 @@ def _counted_on(axis: Axis, text: str) -> str:
     return re.sub(r"\bsteps\b", lambda _: axis.unit, text)
 
 
-def criterion_value(criterion: Criterion, axis: Axis = IN_STEPS) -> str:
+def criterion_value(criterion: Criterion, axis: Axis) -> str:
     """What was measured, with its unit; ``not logged`` if there was nothing to measure."""
     if criterion.value is None:
         return "not logged" if criterion.met is None else "never"
@@ -105,7 +104,7 @@ def criterion_value(criterion: Criterion, axis: Axis = IN_STEPS) -> str:
     return f"{value_words(criterion.value)} {_counted_on(axis, criterion.unit)}".strip()
 
 
-def threshold(criterion: Criterion, axis: Axis = IN_STEPS) -> str:
+def threshold(criterion: Criterion, axis: Axis) -> str:
     """The threshold of a criterion in typographic form: ``≥ 6 scales``."""
     demand = criterion.threshold
     if criterion.unit.startswith("share"):
@@ -113,7 +112,7 @@ def threshold(criterion: Criterion, axis: Axis = IN_STEPS) -> str:
     return _counted_on(axis, demand.replace(">=", "≥").replace("<=", "≤"))
 
 
-def condition(runner_up_if: str, axis: Axis = IN_STEPS) -> str:
+def condition(runner_up_if: str, axis: Axis) -> str:
     """The condition for the runner-up, as the end of a sentence: ``, if the rise had been a ramp``."""
     return _counted_on(axis, f", if {runner_up_if.removeprefix('if ')}" if runner_up_if else "")
 

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 from chronicle import errors
 from chronicle.errors import BadLog, LogError, NothingToRead, UnknownFormat, contained
 from chronicle.metrics import roles
-from chronicle.model import Attempt, Fault, Place, Role
+from chronicle.metrics.roles import Overrides
+from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import find
 from chronicle.readers.arrange import arrange
 from chronicle.readers.catalogue import READERS, Reader, all_readers, having, hook, plugins
@@ -61,8 +62,6 @@ _UNTRUSTED_AIM = (
 _LINK = "mend the link or remove it"
 _MOST_NAMED = 5
 
-Aliases = Sequence[tuple[str, Role]]
-
 
 @dataclass(frozen=True)
 class Reading:
@@ -72,7 +71,7 @@ class Reading:
     problems: tuple[LogError, ...]
 
 
-def read(path: str | Path, *, aliases: Aliases = ()) -> list[Attempt]:
+def read(path: str | Path, *, aliases: Overrides = ()) -> list[Attempt]:
     """Reads all attempts of the run at ``path``: a log file, or a folder with all that is below it.
     ``aliases`` are pairs (regular expression of a metric's name, role), which win over the alias table. If
     there are logs and none can be read, the problem of the first is raised (LogError); NothingToRead if none
@@ -98,7 +97,7 @@ def collection_paused() -> Iterator[None]:
 
 
 @collection_paused()
-def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Reading:
+def read_all(path: str | Path, *, aliases: Overrides = (), only: str = "") -> Reading:
     """Reads like `read`, but a bad file among others stops nothing: its error is in ``problems``. ``path``
     may also be an address (see `local`). Of a store of several runs, only the one called ``only`` is read, if
     it is given. Raises NothingToRead if there is no such file or folder."""
@@ -254,8 +253,7 @@ def _together(reader: Any, files: list[Path]) -> Iterator[Any]:
 
 
 def _unreadable(path: Path, err: OSError) -> LogError:
-    problem, remedy = errors.message_of(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
-    return LogError(str(path), f"cannot be read ({problem}). Remedy: {remedy}")
+    return LogError(str(path), f"cannot be read ({err.strerror or err})", remedy=errors.remedy_of(err))
 
 
 def _plain(path: Path) -> list[Attempt]:
@@ -277,7 +275,7 @@ def _only(readers: list[Reader], path: Path) -> Reader:
                 raise UnknownFormat(str(path), lacks)
         for suffixes, remedy in _EXPORTS.items():
             if path.suffix.lower() in suffixes.split():
-                raise UnknownFormat(str(path), f"files like {path.suffix} are not read. Remedy: {remedy}")
+                raise UnknownFormat(str(path), f"files like {path.suffix} are not read", remedy=remedy)
         raise UnknownFormat(str(path), _UNKNOWN)
     if len(readers) > 1:
         names = " and ".join(repr(reader.NAME) for reader in readers)
@@ -303,6 +301,6 @@ def _require_regular(path: Path) -> None:
     if stat.S_ISDIR(info.st_mode):  # only a folder that could not be listed comes here
         os.scandir(path).close()
     if not stat.S_ISREG(info.st_mode):
-        raise LogError(str(path), "is no regular file (a pipe, socket or device). Remedy: name a file")
+        raise LogError(str(path), "is no regular file (a pipe, socket or device)", remedy="name a file")
     if not info.st_size:
-        raise BadLog(str(path), "is empty. Remedy: remove it, or wait until it is written to")
+        raise BadLog(str(path), "is empty", remedy="remove it, or wait until it is written to")

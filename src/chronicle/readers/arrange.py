@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
+from chronicle.metrics.aliases import OF_EVALUATION, OF_PHASES, OF_TRAINING
 from chronicle.metrics.arithmetic import any_numbers, median, rounding
-from chronicle.metrics.names import LOSSES, MEASURES, name_words, role_of
+from chronicle.metrics.names import JUDGED, name_words, role_of
 from chronicle.metrics.values import gathered, grouped, natural
 from chronicle.model import Attempt, Fault, Place, Role, Series, Steps
 from chronicle.readers.columns import LENGTH, REWARD
 from chronicle.readers.facts import BY_TIME, SideFacts, home_of
-from chronicle.readers.find import WRITERS, home_of_scalars
+from chronicle.readers.find import home_of_scalars
 from chronicle.readers.step_axis import MANY
 
 # The name of an event file: Unix seconds, then host and process.
@@ -28,11 +28,11 @@ _EVENT_FILE = re.compile(r"tfevents\.([0-9]{10})(?:\.(.+?\.[0-9]+)\.[0-9]+(?:\.v
 _CLOCKS_S = 1.0  # by which a time in a name may be before the one that it belongs to
 
 _MOSTLY = 0.9  # share of the points of another counter that are far from the steps around them
-_FACTOR, _LINEAR = 2.0, 0.99  # by which two counters differ at least, and how evenly
+_LEAST_FACTOR = 2.0  # by which two counters differ
+_LEAST_LINEARITY = 0.99  # correlation of two counters of one thing
 _MOST_NAMED = 3  # series of another counter
 _FEWEST_EPOCHS = 3  # of which a table and a log say the same; fewer may be chance
 _PRINTED = 1e-4  # by which two loggers may differ of a value
-_JUDGED = frozenset((*LOSSES, *MEASURES))
 _EQUAL, _MEAN = "equal", "mean"  # how the values of a table are those of a log
 
 
@@ -105,7 +105,7 @@ def _at_steps_of_epochs(table: Attempt, log: Attempt, ended: Mapping[int, int]) 
     from 0, the other from 1."""
     numbers, steps = np.array([*ended]), np.array([*ended.values()])
     length = median(np.diff(steps))
-    judged = {name: s for name, s in table.series.items() if role_of(name) in _JUDGED and len(s)}
+    judged = {name: s for name, s in table.series.items() if role_of(name) in JUDGED and len(s)}
     for shift in (0, 1, -1):
         alike = {name: _is_of_epochs(s, log, numbers - shift, steps) for name, s in judged.items()}
         if not any(map(bool, alike.values())):
@@ -129,7 +129,7 @@ def _is_of_epochs(own: Series, log: Attempt, numbers: Steps, ends: Steps) -> str
     rows, enough = np.searchsorted(numbers, epochs), max(_FEWEST_EPOCHS, len(own) // 2)
     if len(np.unique(values)) < _FEWEST_EPOCHS:
         return ""
-    for series in (s for name, s in log.series.items() if role_of(name) in _JUDGED and len(s)):
+    for series in (s for name, s in log.series.items() if role_of(name) in JUDGED and len(s)):
         at = np.searchsorted(ends, series.steps)
         inside = at < len(ends)
         at, there = at[inside], series.values[inside]
@@ -250,7 +250,9 @@ def _counts_other(axis: Series, other: Series) -> bool:
     if np.mean(outside) < _MOSTLY or len(steps) < MANY or not np.ptp(steps) or not np.ptp(reached):
         return False
     factor = np.ptp(reached) / np.ptp(steps)
-    return bool(max(factor, 1 / factor) >= _FACTOR and np.corrcoef(steps, reached)[0, 1] >= _LINEAR)
+    return bool(
+        max(factor, 1 / factor) >= _LEAST_FACTOR and np.corrcoef(steps, reached)[0, 1] >= _LEAST_LINEARITY
+    )
 
 
 def _steps_around(axis: Series, other: Series) -> tuple[Steps, Steps]:
@@ -432,7 +434,7 @@ class _Written(NamedTuple):
             name = f"{tag}/{scalars[1]}"
             return cls(replace(log, series={name: replace(log.series[tag], metric=name)}), *scalars)
         home, _, name = folder.rpartition("/")
-        return cls(log, home, name, f"{name}/") if name.lower() in WRITERS else cls(log, folder)
+        return cls(log, home, name, f"{name}/") if name.lower() in OF_PHASES else cls(log, folder)
 
 
 def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:

@@ -30,7 +30,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.metrics.aliases import METRIC_NAMES, OF_EVALUATION, OF_TRAINING, RUN_NAMES, VALUE_NAMES
+from chronicle.metrics.aliases import METRIC_NAMES, OF_PHASES, OF_TRAINING, RUN_NAMES, VALUE_NAMES
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import name_words, names_a_loss, role_of
 from chronicle.model import Attempt, Fault, Place, Role
@@ -102,7 +102,7 @@ def read(path: Path) -> list[Attempt]:
     wanted = [name for name, kind in kinds if kind in NUMBERS or (kind == TEXT and places(name))]
     columns, n_rows, faults = _columns(path, wanted)
     if not n_rows:
-        raise BadLog(str(path), "has no rows. Remedy: remove it, or wait until it is written to")
+        raise BadLog(str(path), "has no rows", remedy="remove it, or wait until it is written to")
     return runs_in_table.attempts_of(path, n_rows, columns, faults=faults)
 
 
@@ -127,9 +127,9 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
                     faults.append(Fault(Place(str(path)), problem))
                 first_row += file.metadata.row_group(group).num_rows
     except _damage() as err:
-        raise BadLog(str(path), f"is damaged ({_short(err)}). Remedy: fetch it again") from err
+        raise BadLog(str(path), f"is damaged ({_short(err)})", remedy="fetch it again") from err
     if n_rows and not columns:
-        raise BadLog(str(path), f"is damaged ({n_groups} row groups). Remedy: fetch it again")
+        raise BadLog(str(path), f"is damaged ({n_groups} row groups)", remedy="fetch it again")
     return {name: _joined(parts) for name, parts in columns.items()}, n_rows, faults
 
 
@@ -291,7 +291,7 @@ def _chosen(path: Path, forms: Mapping[str, Form]) -> dict[str, Form]:
 
 def _says_more(name: str) -> bool:
     """Whether a name is more than a single letter, as variables have it, or a word for a part of the data."""
-    return len(name) > 1 and not name_words(name) <= OF_TRAINING | OF_EVALUATION
+    return len(name) > 1 and not name_words(name) <= OF_PHASES
 
 
 def _names_metric(name: str, *, counted: bool) -> bool:
@@ -410,7 +410,7 @@ def _unpickled(path: Path) -> Any:
             raise ValueError("an array of numbers")
         return _plain(_unpickler(stream).load(), [len(content)])
     except Exception as err:  # bytes that are no pickle may raise anything
-        raise BadLog(str(path), f"is no whole, plain pickle ({err}). Remedy: fetch it again") from err
+        raise BadLog(str(path), f"is no whole, plain pickle ({err})", remedy="fetch it again") from err
 
 
 def _unpickler(stream: BytesIO) -> Any:

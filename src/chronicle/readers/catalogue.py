@@ -189,6 +189,8 @@ def _safe(call: Callable[[Path], Any], otherwise: Any, reads_as: str = "") -> Ca
                 raise
             if not reads_as:
                 return otherwise
-            raise BadLog(str(path), f"reader {reads_as!r} failed: {err!r}. Remedy: tell its authors") from err
+            raise BadLog(
+                str(path), f"reader {reads_as!r} failed: {err!r}", remedy="tell its authors"
+            ) from err
 
     return called

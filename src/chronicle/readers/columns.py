@@ -43,7 +43,8 @@ _COUNT_OF = re.compile(r"(\d{1,18})\s?/\s?\d{1,18}")  # how far a training is of
 # Columns of what the environments of an agent log of each episode.
 REWARD, LENGTH = "episode reward", "episode length"
 
-# The fault of a log of Hugging Face's Trainer.
+# What Hugging Face's Trainer logs once, with the means over a whole training; and the fault of its logs.
+CLOSING = "train_runtime"
 FILTERED_LOSS = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
 
 REPEATED_SHARE = 0.9  # share of the rows that stand twice, where several loggers log the same
@@ -266,7 +267,7 @@ def attempt_of(
         n_repeated = sum(len(s) for name, s in series.items() if len(unrepeated[name]) < len(s))
         series = unrepeated if 2 * n_repeated >= sum(map(len, series.values())) else series
     if not series:
-        raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
+        raise BadLog(str(path), "holds no numbers", remedy="check that it is the log of a training")
     constant = {k: c.values[0] for k, c in texts.items() if k != clock and len(set(c.values)) == 1}
     facts, faults = {**constant, **of_steps, **(facts or {})}, (*faults, *step_faults)
     return Attempt(name or path.name, (str(path),), series, facts, faults, truncated, axis.counts)

@@ -18,7 +18,7 @@ import numpy as np
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import in_english
 from chronicle.model import Fault, Floats, Place
-from chronicle.readers.columns import BLANK, Builder, is_blank, number
+from chronicle.readers.columns import BLANK, Builder, is_blank, iso_seconds, number
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import places_rows
 from chronicle.readers.step_axis import counts_steps
@@ -390,3 +390,12 @@ def looks_whole(cell: str, above: Sequence[str]) -> bool:
     if {*map(len, exponents)} != {len(exponent)} or len(decimals) < max(map(len, all_decimals)):
         return False
     return bool(decimals or exponent) or len(whole) >= max(map(len, wholes))
+
+
+def numbers_beside_dates(rows: Sequence[Sequence[str]], width: int) -> tuple[bool, list[list[float]]]:
+    """Whether the first of two columns holds dates, and the numbers of each whole row; no row if the first
+    one is damaged, or half of them are."""
+    dated = width == 2 and iso_seconds([row[0] for row in rows]) is not None
+    read = [[value for cell in row[dated:] if (value := number(cell)) is not None] for row in rows]
+    whole = [row for row in read if len(row) == width - dated]
+    return dated, whole if len(read[0]) == width - dated and 2 * len(whole) > len(rows) else []

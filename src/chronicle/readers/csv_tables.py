@@ -26,20 +26,18 @@ from chronicle.metrics.names import MEASURES, name_words, names_a_loss, role_of
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers import runs_in_table
-from chronicle.readers.columns import (
-    LENGTH,
-    REWARD,
-    WRAPPED,
-    attempt_of,
-    columns_of,
-    is_blank,
-    iso_seconds,
-    number,
+from chronicle.readers.columns import LENGTH, REWARD, WRAPPED, attempt_of, columns_of, is_blank, number
+from chronicle.readers.csv_cells import (
+    Table,
+    cells_of,
+    delimiter_of,
+    first_rows,
+    header_names,
+    numbers_beside_dates,
 )
-from chronicle.readers.csv_cells import Table, cells_of, delimiter_of, first_rows, header_names
 from chronicle.readers.facts import named_facts
-from chronicle.readers.json_lines import MOVING, Row, flat
-from chronicle.readers.runs_in_table import attempts_of, course_of, loss_of, may_change_settings, runs_of
+from chronicle.readers.json_lines import Row, flat, tells_of_training
+from chronicle.readers.runs_in_table import attempts_of, curve_named_by, loss_of, may_change_settings, runs_of
 from chronicle.readers.step_axis import Column, column_key, counts_steps
 from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
@@ -120,10 +118,8 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     of_log = not metric and _says_log_of_training(path.stem)
     if not (metric or of_log) or width not in (1, 2, 3):
         return []
-    dated = width == 2 and iso_seconds([row[0] for row in rows]) is not None
-    read = [[value for cell in row[dated:] if (value := number(cell)) is not None] for row in rows]
-    cells = [row for row in read if len(row) == width - dated]  # a damaged row is forgiven
-    if len(read[0]) < width - dated or 2 * len(cells) <= len(rows):
+    dated, cells = numbers_beside_dates(rows, width)
+    if not cells:
         return []
     *counters, values = zip(*cells, strict=True)
     if role is Role.OBJECTIVE and len(counters) == 1 and _are_best_and_mean(counters[0], values):
@@ -227,7 +223,9 @@ def read(path: Path) -> list[Attempt]:
         value = next(name for name in table.names if column_key(name) == "value")
         table.columns[path.stem.partition("-tag-")[2] or path.stem] = table.columns.pop(value)
     if not table.n_rows:
-        raise BadLog(str(path), "has a header and no rows. Remedy: remove it, or wait until it is written to")
+        raise BadLog(
+            str(path), "has a header and no rows", remedy="remove it, or wait until it is written to"
+        )
     n_rows, facts, faults = table.n_rows, _facts(table.comments), table.faults
     columns = _of_episodes(table.columns, n_rows, facts.get("started_at"))
     return attempts_of(path, n_rows, columns, facts=facts, faults=faults, truncated=table.truncated)
@@ -335,7 +333,7 @@ def _holds_curves(head: Head) -> bool:
     """Whether each row of a file named after a loss is the whole course of one: a list behind a name, or one
     without a name, as `numpy.savetxt` writes it, with many more numbers than the file has such rows; or the
     only row of a file named after a reward is."""
-    if not (course_of(head.path) and head.is_text):
+    if not (curve_named_by(head.path) and head.is_text):
         return False
     with head.opened() as file:
         first = file.readline(_LONGEST_ROW)
@@ -363,7 +361,7 @@ def _rows_of_curves(head: Head) -> tuple[list[Row], bool]:
     are_unique = len({*labels}) == len(labels)
     runs = labels if are_unique else [f"{label} {n}".strip() for n, label in enumerate(labels, 1)]
     named = [{"run": run} if len(runs) > 1 else {} for run in runs]
-    name, of_runs = course_of(head.path), zip(named, curves, strict=True)
+    name, of_runs = curve_named_by(head.path), zip(named, curves, strict=True)
     return [run | {name: value} for run, curve in of_runs for value in curve], is_cut
 
 
@@ -379,7 +377,7 @@ def _named_lists(head: Head) -> tuple[list[Row], bool] | None:
         text = text[: text.rfind(",")]  # behind which a number may be cut
     lists = {name: _list_in(f"[{cells}]") for name, cells in _NAMED_LIST.findall(text)}
     alone = not _NAMED_LIST.sub("", text).strip() and min(map(len, lists.values())) >= FEWEST_ROWS
-    if not alone or not any(role_of(name) in MOVING for name in lists):
+    if not alone or not any(map(tells_of_training, lists)):
         return None
     return _rows_of_columns(lists), is_cut
 
@@ -426,7 +424,7 @@ def _rows_in_bars(lines: Iterable[str]) -> tuple[list[Row], bool]:
             if names and numeric and len(cells) == len(names) and not is_cut:
                 row = zip(names, cells, strict=True)
                 rows.append({name: number(cell) for name, cell in row if not is_blank(cell)})
-        elif not names and any(map(counts_steps, above)) and any(role_of(name) in MOVING for name in above):
+        elif not names and any(map(counts_steps, above)) and any(map(tells_of_training, above)):
             names = header_names(above)
     return rows, is_cut
 
@@ -483,7 +481,7 @@ def read_folder(path: Path) -> list[Attempt]:
         faults += metric.faults
         truncated |= metric.truncated
     if not series:
-        raise BadLog(str(path), "holds no numbers. Remedy: check that it is the folder of a training")
+        raise BadLog(str(path), "holds no numbers", remedy="check that it is the folder of a training")
     facts = {"framework": "dvclive"}
     return [Attempt(path.name, (str(path),), series, facts, tuple(faults), truncated, "step")]
 

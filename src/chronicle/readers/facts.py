@@ -22,7 +22,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from chronicle.metrics.values import canonical, moment
+from chronicle.metrics.values import moment, short_node_list
 from chronicle.readers.text import clean
 
 MAX_ENTRIES, MAX_DEPTH, MAX_TEXT, MAX_LIST = 1000, 8, 1000, 16
@@ -335,7 +335,7 @@ def surroundings(document: Any) -> Facts:
     if isinstance(arguments := _at(document, "args"), list) and "command" not in facts:
         facts["command"] = " ".join(map(str, [facts.get("program", ""), *arguments])).strip()[:MAX_TEXT]
     if "nodes" in facts:
-        facts["nodes"] = canonical(str(facts["nodes"]))
+        facts["nodes"] = short_node_list(str(facts["nodes"]))
     started, ended = facts.pop("started_at", None), facts.pop("ended", None)
     if begun := moment(str(started)):
         facts["started_at"] = begun

@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from chronicle.errors import LogError, UsageError, contained
-from chronicle.metrics.aliases import COMPONENTS, OF_EVALUATION, OF_TRAINING
+from chronicle.metrics.aliases import COMPONENTS, OF_PHASES
 from chronicle.metrics.names import names_a_loss
 from chronicle.metrics.values import grouped, natural
 from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook, is_of_logs
@@ -47,13 +48,12 @@ _KNOWN_LOGS = set[tuple[str, tuple[int, ...]]]()
 _TABLES = (".csv", ".tsv")
 _HIDDEN_STORES = frozenset([".neptune"])
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
-WRITERS = OF_TRAINING | OF_EVALUATION
 _ATTEMPT = re.compile(
     r"(?i)(version|v|attempt|try|restart|resumed?|segment|part|checkpoint|job|launch|phase|stage)[-_]?\d+"
 )
 _LAUNCH = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # of the HF Trainer: runs/May04_12-00-00_host
 # First words of file names that say what a log is, not which run it is of.
-_COMMON_WORDS = WRITERS | {
+_COMMON_WORDS = OF_PHASES | {
     *("metrics", "metric", "log", "logs", "history", "progress", "results", "result", "stats", "run"),
     *("measurements", "trainer", "loss", "losses", "epoch", "output", "scalars", "dmesg", "kern", "kernel"),
     *("syslog", "journal", "slurm", "job", "stdout", "stderr", "monitor"),
@@ -244,11 +244,13 @@ def run_key(path: Path) -> str:
 @dataclass(frozen=True)
 class RunSource:
     """One run: its id (a relative path) and its files; a folder stands for all logs below it. ``only`` is the
-    name of one run in a store of several (the fact "run" of its attempts)."""
+    name of one run in a store of several (the fact "run" of its attempts). ``readings`` are the results of
+    reading its files, if they were compared with those of others."""
 
     run_id: str
     paths: tuple[Path, ...]
     only: str = ""
+    readings: Mapping[Path, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass
@@ -297,7 +299,7 @@ class _Scanned:
         self.n_others += not wanted
         if self.n_others > self.most_others:
             remedy = f"name the folder of the runs, or set {LOOK_LIMIT} to as many as may be passed over"
-            raise UsageError(f"{self.most_others:,} files up to {path.parent} are no logs. Remedy: {remedy}")
+            raise UsageError(f"{self.most_others:,} files up to {path.parent} are no logs", remedy=remedy)
         return wanted
 
 
@@ -306,7 +308,7 @@ def scan(path: Path, wanted: Wanted, seen: _Scanned | None = None) -> Folder:
     reported. Raises UsageError for the root of a file system, or if very many files are no logs."""
     folder = Folder(path)
     if seen is None and path.resolve() == path.resolve().parent:
-        raise UsageError(f"{path} is the root of a file system. Remedy: name the folder of the runs")
+        raise UsageError(f"{path} is the root of a file system", remedy="name the folder of the runs")
     try:
         seen = seen or _Scanned.around(path)
         if not seen.enters(path):
@@ -334,20 +336,9 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
     stores = [run for log in folder.logs for run in runs_of_store(log, prefix)]
     stored = {path for run in stores for path in run.paths}
     logs = [log for log in folder.logs if log not in stored]
-    parts: list[Folder] = []
-    inner: list[RunSource] = []
-    has_states = any(below.path.name.startswith("checkpoint-") for below in folder.folders)  # HF Trainer
-    for below in folder.folders:
-        runs_below = runs_in(below, f"{prefix}/{below.path.name}".lstrip("/"))
-        is_one_run = [(run.paths, run.only) for run in runs_below] == [((below.path,), "")]
-        is_wrapped = is_one_run and _wraps(below.path.name, beside_logs=bool(logs))
-        is_part = is_wrapped or _is_part(below, beside_logs=has_states or bool(logs))
-        if is_part or _of_add_scalars(below, logs):
-            parts.append(below)
-        else:
-            inner += runs_below
+    parts, inner = _parts_and_runs(folder, prefix, logs)
     by_key = grouped(folder.whole, lambda path: run_key(path) or path.name)  # launches of one run each
-    launched = [RunSource(f"{prefix}/{key}".lstrip("/"), tuple(paths)) for key, paths in by_key.items()]
+    launched = [RunSource(_within(prefix, key), tuple(paths)) for key, paths in by_key.items()]
     if len(launched) == 1 and not (inner or parts or folder.logs):
         return [RunSource(launched[0].run_id, (folder.path,))]
     run_id, runs = prefix or folder.path.name or "run", stores + launched + inner
@@ -356,8 +347,29 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
         return [RunSource(run_id, (folder.path,))]
     if parts or len(families) == 1:
         families = {"": [*logs, *(part.path for part in parts)]}
-    ids = (f"{prefix}/{name}".lstrip("/") if name else run_id for name in families)
+    ids = (_within(prefix, name) if name else run_id for name in families)
     return [*map(RunSource, ids, map(tuple, families.values())), *runs]
+
+
+def _parts_and_runs(folder: Folder, prefix: str, logs: list[Path]) -> tuple[list[Folder], list[RunSource]]:
+    """The folders in a folder that are parts of the run of its ``logs``, and the runs in all others."""
+    parts: list[Folder] = []
+    inner: list[RunSource] = []
+    has_states = any(below.path.name.startswith("checkpoint-") for below in folder.folders)  # HF Trainer
+    for below in folder.folders:
+        runs_below = runs_in(below, _within(prefix, below.path.name))
+        is_one_run = [(run.paths, run.only) for run in runs_below] == [((below.path,), "")]
+        is_wrapped = is_one_run and _wraps(below.path.name, beside_logs=bool(logs))
+        is_part = is_wrapped or _is_part(below, beside_logs=has_states or bool(logs))
+        if is_part or _of_add_scalars(below, logs):
+            parts.append(below)
+        else:
+            inner += runs_below
+    return parts, inner
+
+
+def _within(prefix: str, name: str) -> str:
+    return f"{prefix}/{name}".lstrip("/")
 
 
 def _wraps(name: str, *, beside_logs: bool) -> bool:
@@ -370,7 +382,7 @@ def _is_part(folder: Folder, *, beside_logs: bool) -> bool:
     name = folder.path.name
     launches = name == "runs" and all(_LAUNCH.fullmatch(below.path.name) for below in folder.folders)
     is_beside = beside_logs and (launches or bool(BY_TIME.fullmatch(name)))
-    return bool(_ATTEMPT.fullmatch(name)) or name.lower() in WRITERS or is_beside
+    return bool(_ATTEMPT.fullmatch(name)) or name.lower() in OF_PHASES or is_beside
 
 
 def _of_add_scalars(folder: Folder, beside: list[Path]) -> bool:
@@ -425,7 +437,7 @@ def _families(logs: list[Path]) -> dict[str, list[Path]]:
 def _is_part_of_training(log: Path) -> bool:
     """Whether a log holds a phase or a part of a training, and its name does not say of which training."""
     word = _first_word(log)
-    return "tfevents" in log.name or word in WRITERS or (word in COMPONENTS and names_a_loss(log.stem))
+    return "tfevents" in log.name or word in OF_PHASES or (word in COMPONENTS and names_a_loss(log.stem))
 
 
 def _shared_name(log: Path) -> str:

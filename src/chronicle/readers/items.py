@@ -18,15 +18,14 @@ from numpy.typing import NDArray
 from chronicle.metrics import aliases
 from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.metrics.arithmetic import median
-from chronicle.metrics.names import LOSSES, MEASURES, are_sizes, is_of_one_episode, plain, role_of
+from chronicle.metrics.names import JUDGED, LOSSES, are_sizes, is_of_one_episode, plain, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import iso_seconds
-from chronicle.readers.step_axis import Column, column_key, is_counter, names_one_of
+from chronicle.readers.step_axis import Column, column_key, counters_of, is_counter, names_one_of
 
 # Columns that say where a row belongs; roles of what is measured.
 _OF_RUN = (*aliases.ID_NAMES, *aliases.RUN_NAMES, *aliases.PHASE_NAMES)
 PLACES = frozenset((*TIME_NAMES, *aliases.METRIC_NAMES, *aliases.PART_NAMES, *_OF_RUN))
-_MEASURED = (*LOSSES, *MEASURES)
 
 FEWEST_ITEMS = 3  # rows of results
 _RANKED = 8  # rows whose order is no chance
@@ -94,7 +93,7 @@ def _may_count(name: str) -> bool:
 
 def is_setting(name: str, cells: NDArray[Any], begins: NDArray[np.intp]) -> bool:
     """Whether the cells change only where the steps begin again, and each value comes again or stays."""
-    if role_of(name) in _MEASURED or _may_count(name) or column_key(name) in PLACES:
+    if role_of(name) in JUDGED or _may_count(name) or column_key(name) in PLACES:
         return False
     changes = np.flatnonzero(cells[1:] != cells[:-1]) + 1
     stays = 2 * (len(begins) + 1) <= len(cells) or 2 * len(set(cells.tolist())) <= len(cells)
@@ -122,7 +121,7 @@ def _ranks(name: str, values: NDArray[Any]) -> bool:
     badness = values * (1.0 if role in LOSSES else -1.0)
     before, after = badness[:-1], badness[1:]  # compared, not subtracted: they may be infinite
     ordered = (after >= before).all() and 2 * np.count_nonzero(after > before) > len(values)
-    return role in _MEASURED and bool(ordered)
+    return role in JUDGED and bool(ordered)
 
 
 def _is_grid(values: NDArray[Any]) -> bool:
@@ -167,7 +166,7 @@ def predictions(columns: Columns) -> list[str]:
     if not truth:
         return []
     is_measured = any(role_of(name) is not Role.OTHER for name in columns)
-    counted = (c.values for n, c in columns.items() if is_counter(n) and not c.is_text)
+    counted = counters_of(columns).values()
     is_course = any((steps[1:] >= steps[:-1]).all() for steps in counted)
     return [*predicted, *truth] if is_measured and not is_course else []
 
@@ -207,7 +206,7 @@ def evaluated_episodes(path: Path, columns: Columns) -> list[str]:
     grows: then the agent is evaluated while it learns."""
     if not any(word.startswith("eval") for word in plain(path.stem).split()):
         return []
-    counted = {n: c.values for n, c in columns.items() if is_counter(n) and not c.is_text}
+    counted = counters_of(columns)
     of_each = [name for name in columns if is_of_one_episode(name)]  # `episode_rewards`, `episode_lengths`
     if not counted and len(of_each) > 1 and Role.OBJECTIVE in map(role_of, of_each):
         return of_each

@@ -28,14 +28,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
+from chronicle.metrics.aliases import OF_PHASES, OF_TRAINING
 from chronicle.metrics.names import A_LOSS, name_words, names_a_loss, plain, role_of
 from chronicle.model import Attempt, Fault, Role
 from chronicle.readers import json_lines
 from chronicle.readers.columns import WRAPPED, columns_of, number
-from chronicle.readers.facts import MAX_ENTRIES, leaves, named_facts
-from chronicle.readers.json_lines import MOVING, Row, flat, flat_rows, parsed, whole_document
-from chronicle.readers.runs_in_table import attempts_of, loss_of, names_an_evaluation, runs_of
+from chronicle.readers.facts import MAX_DEPTH, MAX_ENTRIES, leaves, named_facts
+from chronicle.readers.json_lines import Row, flat, flat_rows, parsed, tells_of_training, whole_document
+from chronicle.readers.runs_in_table import attempts_of, curve_named_by, loss_of, names_an_evaluation, runs_of
 from chronicle.readers.step_axis import counted_by, is_counter
 from chronicle.readers.text import Head, clean
 
@@ -49,7 +49,7 @@ _OWN_STEPS = re.compile(r"(?i)([a-z_ ]{0,30}?)[_ ]?(?:step|iter(?:ation)?|update
 _OF_ONE = re.compile(r"(?i)(?:phase|stage|part|session|task|agent|player|team)(?![a-z])[^/]*$")
 _OF_RUN = re.compile(r"(?i)(?:^|[^a-z])(?:seed|fold|run|trial|repeat)[ _-]?\d+(?:/|$)")
 _OF_TABLE = re.compile(r"(?:^|/)\d+(?:/|$)")  # a key that is the number of a row
-MAX_DEPTH, MAX_TABLES, MAX_RUNS = 8, 1000, 200
+MAX_TABLES, MAX_RUNS = 1000, 200
 _NAMES = ("name", "run", "run_name", "label", "model", "method", "algorithm", "config", "seed", "fold")
 MOST_PYTHON_BYTES = 1 << 24
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -76,7 +76,7 @@ def identify(head: Head) -> bool:
     """Whether a file is a JSON document of no other format that contains rows or columns of a training."""
     start = "\n".join(head.lines).lstrip()
     inner = start[1:].lstrip()[:1]  # a line of a log may begin with "["
-    rows = start.startswith("[") and (inner in ("{", "[") or bool(_name_of_list(head.path)))
+    rows = start.startswith("[") and (inner in ("{", "[") or bool(curve_named_by(head.path)))
     if not (rows or start.startswith("{")) or head.size > MAX_BYTES:
         return False
     if json_lines.identify(head) or json_lines.is_state(head):
@@ -267,7 +267,9 @@ def _logged_rows(value: list[Any]) -> list[Row] | None:
     measured = (any(isinstance(cell, float) for cell in row.values()) for row in rows)
     steps = sum("step" in k or ("epoch" in k and m) for k, m in zip(kinds, measured, strict=True))
     steps = steps or sum(map(_is_bare, rows))
-    judged = sum(bool(kind) and any(map(_moves, row)) for kind, row in zip(kinds, rows, strict=True))
+    judged = sum(
+        bool(kind) and any(map(tells_of_training, row)) for kind, row in zip(kinds, rows, strict=True)
+    )
     logged = judged if len(rows) < MIN_ROWS else max(steps, judged)
     return rows if logged >= MIN_JUDGED_ROWS and 2 * logged >= len(rows) else None
 
@@ -293,7 +295,7 @@ def _named_by_file(document: Any, path: Path) -> list[Row]:
     if all(map(_is_point, document)):
         metric = path.stem.partition("-tag-")[2] or path.stem
         return [{"wall_time": t, "step": s, metric: v} for t, s, v in document]
-    metric = _name_of_list(path)
+    metric = curve_named_by(path)
     if metric and (by_step := _numbered(document)):
         return [{"step": step, metric: value} for step, value in by_step.items()]
     if metric and (of_both := _with_held_out(document)):
@@ -303,10 +305,6 @@ def _named_by_file(document: Any, path: Path) -> list[Row]:
     if not metric or 2 * sum(isinstance(value, kinds) for value in values) <= len(values):
         return []
     return [{metric: value} if isinstance(value, int | float) else {} for value in values]
-
-
-def _name_of_list(path: Path) -> str:
-    return loss_of(path) or (path.stem if role_of(path.stem) is Role.OBJECTIVE else "")
 
 
 def _with_held_out(rows: list[Any]) -> list[tuple[int, float, float]]:
@@ -345,12 +343,12 @@ def rows_of_columns(value: Mapping[str, Any], path: str, above: Mapping[str, Any
     """The rows of an object of columns, or of an object of rows by step; [] for any other object. The steps
     of columns may be in ``above``, the object around them."""
     if rows := _rows_by_step(value):
-        return rows if all(any(map(_moves, row)) for row in rows) else []
+        return rows if all(any(map(tells_of_training, row)) for row in rows) else []
     numbered = {key: _numbered(cells) for key, cells in value.items()}
     lists = ((key, list(numbered[key].values()) or cells) for key, cells in value.items())
     fewest = fewest_cells(value)
     columns = {clean(key): [*map(_spelled, cells)] for key, cells in lists if _are_cells(cells, fewest)}
-    if not any(map(_moves, columns)) and not _measures(path, columns):
+    if not any(map(tells_of_training, columns)) and not _measures(path, columns):
         return []
     of_pairs = {clean(key): numbered[key] for key, cells in value.items() if isinstance(cells, list)}
     if rows := _rows_by_own_steps(columns) or _rows_of_pairs({key: of_pairs.get(key, {}) for key in columns}):
@@ -458,11 +456,7 @@ def _measures(path: str, columns: Mapping[str, list[Any]]) -> bool:
 def names_a_phase(path: str) -> bool:
     """Whether the last part of a path says that it is of the training, or of an evaluation."""
     words = re.split(r"[\W\d_]+", path.rpartition("/")[2].lower())
-    return not (OF_TRAINING | OF_EVALUATION).isdisjoint(words)
-
-
-def _moves(name: str) -> bool:
-    return role_of(name) in MOVING
+    return not OF_PHASES.isdisjoint(words)
 
 
 def _prefixed(table: Table) -> Iterator[Row]:

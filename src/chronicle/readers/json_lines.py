@@ -21,11 +21,11 @@ import orjson
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import RUN_NAMES
-from chronicle.metrics.names import LOSSES, MEASURES, role_of
+from chronicle.metrics.names import JUDGED, LOSSES, role_of
 from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Fault, Place, Role, Steps
-from chronicle.readers.columns import FILTERED_LOSS, Builder, attempt_of, columns_of, text_of
-from chronicle.readers.facts import below_config, config_facts, named_facts
+from chronicle.readers.columns import CLOSING, FILTERED_LOSS, Builder, attempt_of, columns_of, text_of
+from chronicle.readers.facts import MAX_DEPTH, MAX_LIST, below_config, config_facts, named_facts
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import attempts_of, may_change_settings, runs_of
 from chronicle.readers.step_axis import Column, counts_steps, is_counter
@@ -33,7 +33,7 @@ from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_
 
 LONGEST_FIRST = 1 << 18  # characters of a first line that holds the whole configuration
 MOST_EMPTY = 100  # lines before the first that says something
-MAX_EVENTS, MAX_DEPTH, MAX_LIST = 1000, 8, 16
+MAX_EVENTS = 1000
 FEWEST_LOST = 3  # records in which a loss is null
 _OBJECT, _EMPTY, _LIST = (re.compile(p) for p in (r'\{\s*"', r"\{\s*\}", r'\[\s*\{\s*"'))
 _SEPARATORS = re.compile(r"[\s,]*")
@@ -41,7 +41,6 @@ _BLANK = " \t\r\n\0"
 
 Row = dict[str, Any]
 # What a training is about: a row of these is one of its log, and no configuration.
-MOVING = {*LOSSES, *MEASURES, Role.PART_LOSS}
 
 
 def identify(head: Head) -> bool:
@@ -194,9 +193,15 @@ class JsonLog:
         return {}
 
 
+def tells_of_training(name: str) -> bool:
+    """Whether a metric of this name is a loss or a part of one, a score or a reward."""
+    role = role_of(name)
+    return role in JUDGED or role is Role.PART_LOSS
+
+
 def _measures(row: Row) -> bool:
     """Whether a line before the first step has a loss or a score beside what may count."""
-    measured = (isinstance(value, float) and role_of(name) in MOVING for name, value in row.items())
+    measured = (isinstance(value, float) and tells_of_training(name) for name, value in row.items())
     return any(map(is_counter, row)) and any(measured)
 
 
@@ -357,7 +362,7 @@ def whole_document(
     try:
         value, more = parse(Head.of(path))
     except (ValueError, RecursionError) as err:
-        raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
+        raise BadLog(str(path), f"is no whole JSON document ({err})", remedy="fetch it again") from err
     return value, (Fault(Place(str(path)), "something follows the document; left out"),) if more else ()
 
 
@@ -392,7 +397,7 @@ def read_state(path: Path) -> list[Attempt]:
     rows = list[Row]()
     for entry in history if isinstance(history, list) else []:
         row = dict(flat(entry)) if isinstance(entry, dict) else {}
-        if "train_runtime" in row:
+        if CLOSING in row:
             facts |= {"summary": row, "ended": "finished"}
         elif row:
             facts.pop("ended", None)  # a training that went on after its end
@@ -400,7 +405,7 @@ def read_state(path: Path) -> list[Attempt]:
     if scalars.get("global_step", 0) == config.get("max_steps", -1):
         facts["ended"] = "finished"
     if not rows:
-        raise BadLog(str(path), "has an empty log_history. Remedy: check logging_steps of the Trainer")
+        raise BadLog(str(path), "has an empty log_history", remedy="check logging_steps of the Trainer")
     norms = [row.get("grad_norm") for row in rows if row.get("loss") == 0.0]
     n_replaced = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
     faults = [Fault(Place(str(path)), FILTERED_LOSS, n_replaced)] if n_replaced else []

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.errors import BadLog, LogError
-from chronicle.metrics.names import role_of
 from chronicle.metrics.roles import assign
 from chronicle.metrics.values import gathered
 from chronicle.model import Attempt
@@ -26,7 +25,7 @@ from chronicle.readers.catalogue import is_notebook
 from chronicle.readers.console.log import watched
 from chronicle.readers.facts import from_yaml
 from chronicle.readers.find import claims
-from chronicle.readers.json_lines import MOVING
+from chronicle.readers.json_lines import tells_of_training
 from chronicle.readers.packed import CUT, DAMAGED, Unpacked, named_back
 from chronicle.readers.runs_in_table import names_an_evaluation
 from chronicle.readers.text import Head, from_json
@@ -115,7 +114,7 @@ def _read(file: Path, text: str) -> list[Attempt]:
 
 def _n_points(attempts: Sequence[Attempt]) -> int:
     """How many points the longest loss or score has; rows of results, or of an evaluation alone, are none."""
-    named = ((a.axis, name, s) for a in attempts for name, s in a.series.items() if role_of(name) in MOVING)
+    named = ((a.axis, name, s) for a in attempts for name, s in a.series.items() if tells_of_training(name))
     apart = ("item", "row")  # the latter of an evaluation
     judged = (len(s) for axis, name, s in named if axis not in apart[: 1 + names_an_evaluation(name)])
     return max(judged, default=0)

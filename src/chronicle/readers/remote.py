@@ -30,7 +30,7 @@ from chronicle.readers.facts import surroundings
 from chronicle.readers.find import is_log, log_like
 from chronicle.readers.text import PARQUET_STARTS, SQLITE_STARTS, Head
 from chronicle.readers.trackers import typed
-from chronicle.readers.trackers.mlflow import SYSTEM, about, listed
+from chronicle.readers.trackers.mlflow import SYSTEM, about, dataset_names
 from chronicle.workspace.config import Confines, may_redirect
 from chronicle.workspace.folders import cache, mirror_of, safe_path
 from chronicle.workspace.locks import scratch
@@ -60,14 +60,14 @@ def of_tracker(address: str, mirror: Path) -> Path:
     client = CLIENTS[scheme]
     parts = re.fullmatch(client.place, place)
     if parts is None:
-        raise UsageError(f"{address}: names no run. Remedy: write {client.form}")
+        raise UsageError(f"{address}: names no run", remedy=f"write {client.form}")
     try:
         asked = {name: unquote(part or "") for name, part in parts.groupdict().items()}
         runs = list(islice(client.runs(scheme, asked), MOST_RUNS + 1))
     except ImportError:
         raise MissingExtra(f"reading {address}", client.package, client.package) from None
     if len(runs) > MOST_RUNS:
-        raise LogError(address, f"holds more than {MOST_RUNS:,} runs. Remedy: name one of them")
+        raise LogError(address, f"holds more than {MOST_RUNS:,} runs", remedy="name one of them")
     if not runs:
         raise NothingToRead(f"{address}: no run with a metric")
     names = distinct_names((run.run_id, run.name) for run in runs)
@@ -109,7 +109,7 @@ def _mlflow(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
         rows = [{"step": p.step, "timestamp": p.timestamp / 1000, p.key: p.value} for p in points]
         known = {"name": info.run_name, "status": info.status, "start_time": info.start_time}
         datasets = [used.dataset for used in run.inputs.dataset_inputs] if run.inputs else []
-        facts = {**about(known, data.tags), "dataset": listed((d.name, d.digest) for d in datasets)}
+        facts = {**about(known, data.tags), "dataset": dataset_names((d.name, d.digest) for d in datasets)}
         if rows:
             params = {name: typed(value) for name, value in data.params.items()}
             yield Run(info.run_id, info.run_name or info.run_id, params, facts, rows)
@@ -256,7 +256,7 @@ def fetch(address: str, confines: Confines | None = None) -> Path:
     not exist, MissingExtra without the package for it, and UsageError if it names no place."""
     scheme, _, place = address.partition("://")
     if not place.strip("/"):
-        raise UsageError(f"{address}: names no place. Remedy: go on, as in s3://bucket/run")
+        raise UsageError(f"{address}: names no place", remedy="go on, as in s3://bucket/run")
     address = address.rstrip("/")
     refused: list[str] = []
     # Destructors of a client that failed may raise, too: Python would print these errors.

@@ -23,18 +23,25 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics import aliases
-from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES, word_set
+from chronicle.metrics.aliases import OF_EVALUATION, OF_PHASES, OF_TRAINING, TIME_NAMES, word_set
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import LOSSES, MEASURES, name_words, names_a_loss, plain, role_of, says_nothing
 from chronicle.metrics.values import distinct_names
 from chronicle.model import Attempt, Role, Steps
 from chronicle.readers import items
 from chronicle.readers.columns import attempt_of, columns_of
-from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter, last_word
+from chronicle.readers.step_axis import (
+    NO_COLUMN,
+    Column,
+    column_key,
+    counted_by,
+    counters_of,
+    is_counter,
+    last_word,
+)
 from chronicle.readers.text import clean
 
 _GENERATIONS, _FITNESS = {"gen", "generation", "generations"}, {"best", "avg", "average", "mean", "max"}
-_PHASES = OF_TRAINING | OF_EVALUATION
 OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
 EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, whose names begin with the run
 
@@ -144,7 +151,7 @@ def _settings_of_runs(columns: Columns) -> Columns:
     texts = [
         name for name, column in filled.items() if column.is_text and column_key(name) not in items.PLACES
     ]
-    steps = next((c.values for n, c in filled.items() if is_counter(n) and not c.is_text), np.empty(0))
+    steps = next(iter(counters_of(filled).values()), np.empty(0))
     begins = np.flatnonzero(steps[1:] < steps[:-1]) + 1
     if not texts or not len(begins) or n_rows <= items.FEWEST_ITEMS * (len(begins) + 1):
         return {}
@@ -192,7 +199,8 @@ def _exported(columns: Columns) -> dict[str, dict[str, Column]]:
         return {"": logged}
     runs: dict[str, dict[str, Column]] = {}
     shared = {name: c for name, c in logged.items() if " - " not in name}
-    for name, column in [*shared.items()][:1]:
+    if shared:
+        name, column = next(iter(shared.items()))
         is_known = is_counter(name) or _is_aside(name, column)
         if not is_known and not (column.values % 1).any() and (np.diff(column.values) > 0).all():
             shared["_step"] = shared.pop(name)
@@ -317,15 +325,15 @@ def _phases_in(name: str, column: Column) -> list[str]:
     """The word for its phase in each cell of a column that tells them apart, as a flag does (`is_validation`)
     or one of texts: of any name where it holds nothing else; [] for any other column."""
     is_flag, phase = (key := column_key(name)).startswith("is_"), key.removeprefix("is_")
-    if not (phase in _PHASES if is_flag else column.is_text):
+    if not (phase in OF_PHASES if is_flag else column.is_text):
         return []
     texts = (str(word).strip().lower() for word in column.values)
-    words = [next(filter(_PHASES.__contains__, re.split(r"[\W_]+", text)), text) for text in texts]
+    words = [next(filter(OF_PHASES.__contains__, re.split(r"[\W_]+", text)), text) for text in texts]
     if is_flag:
         other = "train" if phase in OF_EVALUATION else "val"
         of_flag = {"true": phase, "1": phase, "1.0": phase, "false": other, "0": other, "0.0": other}
         words = [of_flag.get(word, "") for word in words]
-    known = Counter(word for word in words if word in _PHASES)
+    known = Counter(word for word in words if word in OF_PHASES)
     both = known.keys() & OF_TRAINING and known.keys() & OF_EVALUATION
     enough = len(words) // 2 + 1 if is_flag or phase in aliases.PHASE_NAMES else len(words)
     return words if both and known.total() >= enough else []
@@ -360,8 +368,8 @@ def loss_of(path: Path) -> str:
     return path.stem if names_a_loss(path.stem) else ""
 
 
-def course_of(path: Path) -> str:
-    """As `loss_of`, also of a reward."""
+def curve_named_by(path: Path) -> str:
+    """The name of a file without its suffix, if it is that of a loss or a reward; "" for any other file."""
     return loss_of(path) or (path.stem if role_of(path.stem) is Role.OBJECTIVE else "")
 
 
@@ -369,7 +377,7 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
     """Columns by run, if the name of the file alone says that they are losses; else one run "". Several
     columns whose names say nothing are a run each, since parts of one training have names."""
     if role_of(path.stem) in MEASURES:  # alone, `train` and `val` are those of a loss
-        columns = {f"{path.stem}/{n}" if plain(n) in _PHASES else n: c for n, c in columns.items()}
+        columns = {f"{path.stem}/{n}" if plain(n) in OF_PHASES else n: c for n, c in columns.items()}
     columns = held_out_by_file(path, columns)
     metrics = [name for name in columns if not is_counter(name)]
     if not (loss := loss_of(path)) or any(map(names_a_loss, metrics)):

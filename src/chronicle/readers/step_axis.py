@@ -27,7 +27,7 @@ from chronicle.metrics.aliases import (
 )
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import role_of
-from chronicle.model import Fault, Floats, Place, Role, Steps
+from chronicle.model import Fault, Floats, Mask, Place, Role, Steps
 from chronicle.readers.text import clean
 
 MANY = 4  # values of another counter between two steps: more than a single evaluation
@@ -60,8 +60,6 @@ _LENGTHS = {"episode steps", "episode_steps"}  # how many an episode has
 _IN_BRACKETS = re.compile(r"\(\w*\)$")
 _N_STEP_RANKS = 2 * len(STEP_NAMES)  # of `step_rank`; names that only count in a console come after these
 
-Mask = NDArray[np.bool_]
-
 
 @lru_cache(maxsize=_CACHED_NAMES)
 def column_key(name: str) -> str:
@@ -77,8 +75,7 @@ def names_one_of(name: str, names: Collection[str]) -> bool:
 
 
 def _without_number(key: str) -> str:
-    """The name of what is counted, without a word for its number at the end. It is asked for 100,000
-    columns."""
+    """The name of what is counted, without a word for its number at the end. 100,000 columns ask for it."""
     return ITS_NUMBER.sub("", key) if key.endswith(_NUMBERS) else key
 
 
@@ -99,8 +96,7 @@ def step_rank(name: str) -> int | None:
 
 @lru_cache(maxsize=4096)
 def rank_of_name(name: str) -> int | None:
-    """How well a name in a console counts steps (0 is best); None where it does not. Names of epochs have no
-    rank."""
+    """How well a name in a console counts steps (0 is best); None where it does not, or counts epochs."""
     name = _IN_BRACKETS.sub("", name)
     rank, last = step_rank(name), last_word(name.replace("-", "_"))
     if last in EPOCH_WORDS or name.lower() in _LENGTHS:
@@ -150,7 +146,12 @@ def counts_steps(name: str) -> bool:
 def counted_by(name: str) -> str:
     """What a column of this name counts: step, sample, token or epoch; "" for none that counts."""
     rank = step_rank(name)
-    return "" if rank is None else STEP_NAMES[rank % len(STEP_NAMES)][1]
+    return "" if rank is None else axis_of_rank(rank)
+
+
+def counters_of(columns: Mapping[str, Column]) -> dict[str, NDArray[Any]]:
+    """The numbers of all columns that count what a training has done, by name."""
+    return {name: c.values for name, c in columns.items() if is_counter(name) and not c.is_text}
 
 
 @lru_cache(maxsize=_CACHED_NAMES)

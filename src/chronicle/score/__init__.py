@@ -242,20 +242,16 @@ def _events(results: Sequence[CaseResult]) -> dict[str, Any]:
     positives = [p.pattern for r in results for p in r.false_positives]
     alarms, healthy = sum(p in ALARMS for p in positives), sum(r.healthy_points for r in results)
     recall = _mean(e.is_found for e in events)
-    precision = _mean([True] * matched + [False] * len(positives))
-    precision = 1.0 if precision is None and not events else precision
-    by_pattern = {}
-    for pattern in sorted({e.pattern for e in events}):
-        such = [e for e in events if e.pattern == pattern]
-        recalls = {"recall": _mean(e.is_found for e in such), "typed_recall": _mean(e.typed for e in such)}
-        by_pattern[pattern] = {"events": len(such), **recalls}
+    judged = matched + len(positives)
+    precision = matched / judged if judged else (None if events else 1.0)
+    by_pattern = _by_pattern(events)
     return {
         "events": len(events),
         "found": len(hits),
         "recall": recall,
         "alarm_recall": _mean(e.is_found for e in events if e.pattern in ALARMS),
         "precision": precision,
-        "f1": 2 * precision * recall / (precision + recall) if precision and recall else 0.0,
+        "f1": _f1(precision, recall),
         "typing": _mean(e.typed for e in hits),
         "typing_strict": _mean(e.found_as == e.pattern for e in hits),
         "by_pattern": by_pattern,
@@ -266,6 +262,21 @@ def _events(results: Sequence[CaseResult]) -> dict[str, Any]:
         "healthy_points": healthy,
         "false_alarms_per_100k": alarms / healthy * 1e5 if healthy else None,
     }
+
+
+def _by_pattern(events: Sequence[EventResult]) -> dict[str, dict[str, Any]]:
+    """The number of events of each pattern, and their recalls."""
+    table = {}
+    for pattern in sorted({e.pattern for e in events}):
+        such = [e for e in events if e.pattern == pattern]
+        recalls = {"recall": _mean(e.is_found for e in such), "typed_recall": _mean(e.typed for e in such)}
+        table[pattern] = {"events": len(such), **recalls}
+    return table
+
+
+def _f1(precision: float | None, recall: float | None) -> float:
+    """The harmonic mean of both; 0 if one of them is 0 or unknown."""
+    return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
 
 
 @dataclass(frozen=True)

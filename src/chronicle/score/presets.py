@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.model import Floats
-
-Flags = NDArray[np.bool_]
+from chronicle.model import Floats, Mask
 
 _ROWS = 4096  # windows of values that are held in memory at once
 
@@ -34,7 +32,7 @@ class Preset:
     rule: str
     source: str
     window_samples: int
-    flags: Callable[[Floats], Flags]
+    flags: Callable[[Floats], Mask]
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Comparison:
     missed: tuple[str, ...]
 
 
-def beyond_sigma(values: Floats, *, window_samples: int, sigmas: float, two_sided: bool = False) -> Flags:
+def beyond_sigma(values: Floats, *, window_samples: int, sigmas: float, two_sided: bool = False) -> Mask:
     """Which values lie more than ``sigmas`` standard deviations from the mean of the window before them. Only
     full windows judge, a window without spread judges nothing, and a NaN in a window silences it, as it does
     in the frameworks. ``two_sided`` counts values below the mean as well, and the limit itself."""
@@ -71,7 +69,7 @@ def beyond_sigma(values: Floats, *, window_samples: int, sigmas: float, two_side
     return flags
 
 
-def kill_loss_spike(values: Floats) -> Flags:
+def kill_loss_spike(values: Floats) -> Mask:
     """Which values would be the fifth or later in a row at twice the running mean, or end a window half of
     which is above the cap. The window is a twentieth of the training, 100 samples at least; the cap is the
     highest loss of the first window, 10 at most (as the callback documents it), and counts from the end of
@@ -93,7 +91,7 @@ def kill_loss_spike(values: Floats) -> Flags:
     return flags
 
 
-def lightning(values: Floats) -> Flags:
+def lightning(values: Floats) -> Mask:
     """Which values rise and lie at least twice the mean of the last ten away from it, or are not finite. A
     flagged value does not enter the mean: the callback stops the training there and skips the batch; here the
     log goes on as if it had not."""

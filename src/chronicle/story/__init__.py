@@ -14,13 +14,12 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
-from chronicle.classify.patterns import BY_ID
+from chronicle.classify.patterns import BY_ID, ODD_ONES
 from chronicle.metrics.arithmetic import any_numbers
-from chronicle.metrics.values import clipped, count, grouped, moment, ordinal, plainly, plural
+from chronicle.metrics.values import clipped, count, grouped, listed, moment, ordinal, plainly, plural
 from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
-from chronicle.story.measured import CALM, COURSE, ODD, OVERALL, RISES, RunView, final_level
+from chronicle.story.measured import CALM, CHANGES, COURSE, JOINS, OVERALL, RISES, RunView, final_level
 from chronicle.story.measured import picture_edge as picture_edge
-from chronicle.story.sentences import listed
 from chronicle.story.signs import CAUSE_SAMPLES, event_name
 from chronicle.story.telling import WARM_UP as WARM_UP
 from chronicle.story.telling import events
@@ -29,9 +28,6 @@ from chronicle.workspace.config import RunConfig
 from chronicle.workspace.notes import last_review, verdict_of
 
 CANNOT_TELL = "cannot tell"
-BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # written by people, not by a log
-JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
-CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
 _MOST_FINDINGS = 6  # findings that the first paragraph describes one by one
 _MOST_JOINS = 4  # if there are more restarts, the first paragraph describes none
 _MOST_DECISIONS = 2  # decisions of people that the story quotes: the latest ones
@@ -118,18 +114,23 @@ def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
     which the run kept. For a good run these are its calm course, then what it recovered from."""
     findings = [event for event in happened if event.kind is EventKind.FINDING and event.live]
     if verdict is Verdict.UNEXPECTED:
-        findings = [event for event in findings if event.shows(ODD)]
+        findings = [event for event in findings if event.shows(ODD_ONES)]
     elif verdict is not Verdict.GOOD:
         single = [event for event in findings if not event.shows(OVERALL)]
         findings = [event for event in findings if event.verdict is verdict] or single
     return sorted(findings, key=lambda e: (not e.shows(CALM), -e.severity, happened.index(e)))
 
 
+def gravity(event: Event) -> tuple[bool, int, float]:
+    """A sort key of findings by their own verdict and severity; one on a discarded branch is the least."""
+    return event.live, event.verdict.rank if event.verdict else 0, event.severity
+
+
 def gravest(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
     """All findings: those that decide the verdict, then the others by their own verdict and severity."""
     first = deciding(happened, verdict)
     rest = [e for e in happened if e.kind is EventKind.FINDING and e not in first]
-    rest.sort(key=lambda e: (e.live, e.verdict.rank if e.verdict else 0, e.severity), reverse=True)
+    rest.sort(key=gravity, reverse=True)
     return [*first, *rest]
 
 

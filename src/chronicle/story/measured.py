@@ -9,7 +9,7 @@ or that ends in NaN, is a lower bound. A duration is never more precise than the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter
@@ -17,22 +17,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chronicle import model
+from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.measure import FEWEST_POINTS
-from chronicle.classify.patterns import BY_ID, Trait, having
+from chronicle.classify.patterns import BY_ID, DIVERGENCES, ODD_ONES, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
 from chronicle.metrics.aliases import median_gap
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.by_values import measurements
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
-from chronicle.metrics.values import count, grouped, ordinal, plainly, rounded
-from chronicle.model import VERDICTS, Diagnosis, Finding, Floats, Quantity, Role, Steps, Timeline, Verdict
-from chronicle.timeline.courses import distinct_in
+from chronicle.metrics.values import Axis, axis_named, count, grouped, ordinal, plainly, rounded
+from chronicle.model import (
+    VERDICTS,
+    Diagnosis,
+    Entry,
+    EventKind,
+    Finding,
+    Floats,
+    JoinKind,
+    Quantity,
+    Role,
+    Steps,
+    Timeline,
+    Verdict,
+)
+from chronicle.timeline.courses import distinct_in, step_ends
 from chronicle.timeline.trainings import numbers_of
 from chronicle.workspace.config import RunConfig
 
-BEFORE = 8  # samples whose median is the level before an event; the classifier uses as many
 AT_ONSET = 3  # samples whose median is the level at the onset
 _CUT_SAMPLES = 3  # if a NaN follows a peak within so many samples, the true height is unknown
 _EDGE_SHARE = 0.005  # of the height of a picture: a peak so near to its upper edge is cut off by it
@@ -50,11 +63,16 @@ _NAMES = {
     Role.SCORE: "the training score",
     Role.OBJECTIVE: "the objective",
 }
+BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # written by people, not by a log
+JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
+CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
+ENDS = (EventKind.LAUNCH, EventKind.END)  # where the log begins and ends
 _OUGHT_TO_RISE = (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
 """Patterns that are a rise of the loss. An event that shows several of them has the name of the gravest."""
-DIVERGES, CALM, ODD = having(Trait.DIVERGES), having(Trait.CALM), having(Trait.ODD)
-COURSE = having(Trait.WHOLE_RUN) - ODD  # patterns of the course of the whole run, without a step of their own
+CALM = having(Trait.CALM)
+# patterns of the course of the whole run, without a step of their own
+COURSE = having(Trait.WHOLE_RUN) - ODD_ONES
 OVERALL = having(Trait.CALM | Trait.PROPERTY)  # patterns of the log or the whole course, which are no event
 _ABOUT_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
 _NEVER_GROUPED = OVERALL | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
@@ -65,42 +83,6 @@ def named_patterns(patterns: Sequence[str]) -> list[str]:
     """Of the patterns of an event those by which it is named: the first one, and others that are no rise of
     the loss if that is one."""
     return [p for p in patterns if p == patterns[0] or not {p, patterns[0]} <= RISES]
-
-
-class Axis(NamedTuple):
-    """What the steps of a log count: ``step``, ``epoch``, or in the plural ``million tokens``."""
-
-    noun: str = "step"
-
-    @property
-    def unit(self) -> str:
-        """The plural: ``steps``."""
-        return self.noun if self.noun.endswith("s") else f"{self.noun}s"
-
-    def place(self, *at: float) -> str:
-        """``step 7 005``, ``steps 7 005 to 8 960``; ``15 689 to 16 002 million tokens``."""
-        ends, noun = " to ".join(map(count, at)), self.noun
-        return f"{ends} {noun}" if noun.endswith("s") else f"{noun}{'s' * (len(at) > 1)} {ends}"
-
-    def way(self, first: int, last: int) -> str:
-        """``step 400 to step 361``; ``6 587 to 3 476 million tokens``."""
-        return f"{count(first) if self.noun.endswith('s') else self.place(first)} to {self.place(last)}"
-
-    def span(self, number: float) -> str:
-        """``240 steps``, ``1 step``, ``145 million tokens``."""
-        digits = count(number)
-        return f"{digits} {self.noun}" + ("" if self.noun.endswith("s") or digits == "1" else "s")
-
-    def rough_span(self, number: float) -> str:
-        """A span to two digits: ``170 steps``."""
-        return self.span(float(f"{number:.2g}"))
-
-    def lost(self, number: float) -> str:
-        """``39 steps were discarded``, ``1 epoch was discarded``."""
-        return f"{self.span(number)} {'was' if number == 1 else 'were'} discarded"
-
-
-IN_STEPS = Axis()
 
 
 class Rise(NamedTuple):
@@ -132,7 +114,6 @@ class RunView:
         self.training_of = numbers_of(timeline)
         self.n_trainings = max(self.training_of, default=0)
         self.edge = picture_edge(timeline, self.config)
-        self._index_of = attempt_places(timeline)
 
     def as_steps(self, samples: int) -> float:
         """How many steps so many logged samples span."""
@@ -142,7 +123,7 @@ class RunView:
         """The index of the attempt of this name; for None that of the only attempt, if there is one alone."""
         if attempt is None:
             return 0 if len(self.views) == 1 else None
-        return self._index_of.get(attempt)
+        return self.timeline.index_of.get(attempt)
 
     def training(self, attempt: str | None) -> str:
         """The training of an attempt, ``the third of 13 trainings``; empty if there is only one training."""
@@ -154,7 +135,7 @@ class RunView:
         """The sentence, after the training of the attempt if there are several."""
         if not (where := self.training(attempt)):
             return sentence
-        trial = self.timeline.attempts[self._index_of[attempt or ""]].facts.get("trial")
+        trial = self.timeline.attempts[self.timeline.index_of[attempt or ""]].facts.get("trial")
         where = f"{trial}, {where}," if trial else where
         return f"In {where} {sentence[:1].lower()}{sentence[1:]}"
 
@@ -199,21 +180,15 @@ def picture_edge(timeline: Timeline, config: RunConfig) -> float:
     return edge if np.count_nonzero(known >= edge) > 1 else math.inf
 
 
-def step_ends(series: Iterable[model.Series]) -> tuple[int, int] | None:
-    """The first and the last step of some series; None if they have no point."""
-    steps = [s.steps for s in series if len(s)]
-    return (min(int(s.min()) for s in steps), max(int(s.max()) for s in steps)) if steps else None
-
-
 def finite_values(arrays: Iterable[Floats]) -> Floats:
     """All finite values of some arrays, one array after the other."""
     values: Floats = np.concatenate([np.empty(0), *arrays])
-    return values[np.isfinite(values)]
+    return finite_of(values)
 
 
 def final_level(values: Floats) -> float:
     """The median of the last eighth of the values, at most of eight values; NaN without any value."""
-    last = values[-max(1, min(BEFORE, len(values) // BEFORE)) :]
+    last = values[-max(1, min(LEVEL_SAMPLES, len(values) // 8)) :]
     return float(np.median(last)) if len(last) else math.nan
 
 
@@ -227,9 +202,9 @@ def axis_of(timeline: Timeline) -> Axis:
     return axis_named({attempt.axis for attempt in timeline.attempts})
 
 
-def axis_named(nouns: Collection[str]) -> Axis:
-    """The axis of attempts that count these nouns; ``step`` if there is more than one noun."""
-    return Axis(*nouns) if len(nouns) == 1 else Axis()
+def axis_of_entry(entry: Entry) -> Axis:
+    """What the steps of an entry count; ``step`` if its attempts disagree."""
+    return axis_named({row["axis"] for row in entry.attempts})
 
 
 def evidence_number(finding: Finding, key: str) -> float:
@@ -300,7 +275,7 @@ class FindingView:
         before, track, join = values[steps < start], self.track, self.join
         if not len(before) and track is not None and join is not None:  # its attempt begins with it
             before = sign * track.values[(track.attempt == join.before) & (track.steps < start)]
-        before = before[np.isfinite(before)][-BEFORE:]
+        before = finite_of(before)[-LEVEL_SAMPLES:]
         if not len(rows):
             return None
         before = before if len(before) else values[rows[:1]]  # the log begins with it
@@ -340,7 +315,7 @@ class FindingView:
         steps, drawn = self.samples[0], self.run.config.resolution
         low, high = np.searchsorted(steps, [start, end or start])
         # In steps, the shortest duration that the log or the picture can resolve.
-        least = max(median_gap(steps[max(low - BEFORE, 0) : high + BEFORE]), drawn)
+        least = max(median_gap(steps[max(low - LEVEL_SAMPLES, 0) : high + LEVEL_SAMPLES]), drawn)
         if least <= _EXACT_GAP_STEPS:
             return f"after {span(max(end - start, 1))}"
         if end - start <= least and not drawn:
@@ -432,19 +407,13 @@ def finding_groups(timeline: Timeline, diagnosis: Diagnosis) -> list[FindingGrou
     return [FindingGroup(number, lead, parts) for number, (lead, parts) in enumerate(named, 1)]
 
 
-def attempt_places(timeline: Timeline) -> Mapping[str, int]:
-    """The index of each attempt by its name; if several have the same name, that of the first."""
-    return {attempt.name: place for place, attempt in reversed([*enumerate(timeline.attempts)])}
-
-
 def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
     """A function from a name and a step to the index of the attempt, or of the last one begun by then."""
-    place_of = attempt_places(timeline)
     ends = [step_ends(distinct_in(attempt)) for attempt in timeline.attempts]
     begins = [first_and_last[0] if first_and_last else math.inf for first_and_last in ends]
 
     def owner(attempt: str | None, step: float) -> int:
-        if (place := place_of.get(attempt or "")) is not None:
+        if (place := timeline.index_of.get(attempt or "")) is not None:
             return place
         return next((k for k in reversed(range(len(begins))) if begins[k] <= step), 0)
 
@@ -475,7 +444,7 @@ def _onset_step(finding: Finding) -> float:
 def _is_same_divergence(first: Finding, later: Finding) -> bool:
     """Whether ``later`` continues the divergence ``first``, which never ended and kept half of its height."""
     left, height = evidence_number(first, "residual_log"), evidence_number(first, "height_log")
-    diverge = {first.pattern, later.pattern} <= DIVERGES and first.metric == later.metric
+    diverge = {first.pattern, later.pattern} <= DIVERGENCES and first.metric == later.metric
     return diverge and first.end_step is None and left >= height / 2
 
 

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.metrics.values import count, duration, level, plural, stated, value_words
+from chronicle.metrics.values import Axis, count, duration, level, listed, plural, stated, value_words
 from chronicle.model import Change, Diagnosis, Event, EventKind, Join, JoinKind, StepBack
-from chronicle.story.measured import Axis, RunView
-from chronicle.story.sentences import listed, noun
+from chronicle.story.measured import RunView
+from chronicle.story.sentences import noun
 from chronicle.timeline.joins import Ending
+from chronicle.timeline.trainings import APART_REASONS
 
 _SHOWN_CHANGES = 4
 _OUTCOMES = {
@@ -21,19 +22,6 @@ _OUTCOMES = {
     "empty": "logged no point",
     "apart": "a training of its own",
     "evaluation": "an evaluation",
-}
-# Why a piece of a log is a training of its own, if neither the times nor the ends of the pieces decide it.
-_CAUSES = {
-    "told": "run.toml says so",
-    "evaluation": "an evaluation",
-    "finished": "the one before had finished",
-    "seed": "another seed",
-    "sweep": "of the same sweep",
-    "trial": "another fold, seed or run",
-    "appended": "nothing says that the one before died",
-    "axis": "it counts something else",
-    "goes on": "the loss or the data go on",
-    "undecided": "nothing shows which training it begins again",
 }
 
 
@@ -167,8 +155,8 @@ def step_back_words(back: StepBack) -> str:
 
 
 def _separate_words(evidence: Mapping[str, Any]) -> Iterator[str]:
-    if evidence["because"] in _CAUSES:
-        yield _CAUSES[evidence["because"]]
+    if fact := APART_REASONS[evidence["because"]].fact:
+        yield fact
     if evidence.get("together_s"):
         yield f"both ran for {duration(evidence['together_s'])}"
     yield f"ends {plural(evidence['ends_apart_steps'], 'step')} apart"

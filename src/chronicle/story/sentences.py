@@ -8,26 +8,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.patterns import BY_ID
 from chronicle.metrics import values
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.values import FACTOR_LOG, clipped, count, ordinal, percent, plainly, plural, times
 from chronicle.model import Finding, Floats, Quantity, Steps
-from chronicle.story.measured import (
-    AT_ONSET,
-    BEFORE,
-    RISES,
-    FindingView,
-    Rise,
-    RunView,
-    final_level,
-    is_cut_off,
-)
+from chronicle.story.measured import AT_ONSET, RISES, FindingView, Rise, RunView, final_level, is_cut_off
 
 _OF_VALUES = "times percent fallen share plainly stated count duration"
 _COUNTED = "value", "logged value", "spike", "attempt", "training"
@@ -59,6 +52,7 @@ _UPWARDS = re.compile("|".join(_DOWNWARDS))
 _ALSO_BARE = "nan-inf frozen-metric quantised-loss grokking plateau overfitting reward-hacking"
 _BARE_SHORTS = RISES - {"multi-dataset-spike"} | {*_ALSO_BARE.split()}
 _NO_CHANGE_LOG = 0.005  # a smaller change would be written as 0 %
+_BLOCK_SAMPLES = 8  # of a calm course, whose median is a level of it
 # If a calm course ends so far, and so many noise scales, from its best level, the sentence names that level.
 _LOST_LOG, _NOISY_SCALES = math.log(1.25), 3.0
 _DIP_SHARE = 0.5  # of a rise: if more is gone before its peak, the sentence says so
@@ -210,7 +204,7 @@ class Sentences(FindingView):
         if self.gone(levels)[low] <= 0.5:
             return ""
         words = self.number_words("low", float(levels[low]), plainly)
-        return f"{words} near {self.run.axis.place(int(self.later[0][low * BEFORE]))}"
+        return f"{words} near {self.run.axis.place(int(self.later[0][low * _BLOCK_SAMPLES]))}"
 
     def multi_dataset_spike(self) -> Phrases:
         moved = [str(name) for name in self.finding.evidence.get("data_sets", ())]
@@ -227,7 +221,7 @@ class Sentences(FindingView):
             aside = f"; {others} did not move" if rest > 0 else ""
             return Phrases(f"{names[0]} {risen} and {ended}{aside}", short, ending)
         few = [name.removeprefix("the loss of ") for name in names[:_MOST_DATASETS]]
-        who = f"the losses of {listed(few) or 'several data sets'}"
+        who = f"the losses of {values.listed(few) or 'several data sets'}"
         who += f" and {len(names) - _MOST_DATASETS} more" if len(names) > _MOST_DATASETS else ""
         together = f"{who} rose together: {self.run.name(tallest.metric)} {risen} and {ended}"
         if len(moved) == 2 and (rise := heights[0].rise) is not None:
@@ -302,9 +296,9 @@ class Sentences(FindingView):
             of_one = self.run.n_trainings < 2 or self.run.timeline.joins
             sentence = f"{failed} {{attempts:{'attempts' if of_one else 'trainings'}}} failed"
             return self.words(sentence, sentence)
-        known = self.samples[1][np.isfinite(self.samples[1])]
-        first = self.number_words("first", float(np.median(known[:BEFORE])), plainly)
-        last = self.number_words("last", float(np.median(known[-BEFORE:])), plainly)
+        known = finite_of(self.samples[1])
+        first = self.number_words("first", float(np.median(known[:LEVEL_SAMPLES])), plainly)
+        last = self.number_words("last", float(np.median(known[-LEVEL_SAMPLES:])), plainly)
         course = f"stayed near {last}" if first == last else f"began at {first} and ended at {last}"
         return Phrases(f"{self.what} {course}: the run did not learn", f"{first} → {last}, did not learn")
 
@@ -419,18 +413,14 @@ class Sentences(FindingView):
             return ""
         extreme = "highest" if highest else "lowest"
         words = self.number_words(extreme, level, plainly)
-        return f", with its {extreme} level, {words}, near {self.run.axis.place(int(steps[place * BEFORE]))}"
+        near = self.run.axis.place(int(steps[place * _BLOCK_SAMPLES]))
+        return f", with its {extreme} level, {words}, near {near}"
 
 
 def _levels(values: Floats) -> Floats:
     """The medians of blocks of eight values."""
-    n_used = len(values) - len(values) % BEFORE
-    return np.asarray(np.median(values[:n_used].reshape(-1, BEFORE), axis=1))
-
-
-def listed(words: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+    n_used = len(values) - len(values) % _BLOCK_SAMPLES
+    return np.asarray(np.median(values[:n_used].reshape(-1, _BLOCK_SAMPLES), axis=1))
 
 
 def finding_words(run: RunView, finding: Finding) -> tuple[Phrases, tuple[Quantity, ...]]:

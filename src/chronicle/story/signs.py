@@ -15,12 +15,15 @@ from typing import Self
 
 import numpy as np
 
+from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.view import AttemptView, value_at
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.roles import SCORES
-from chronicle.metrics.values import grouped
+from chronicle.metrics.values import grouped, listed
 from chronicle.model import Event, EventKind, Floats, Role, Series
-from chronicle.story.measured import BEFORE, OVERALL, RunView
-from chronicle.story.sentences import listed, noun
+from chronicle.story.measured import ENDS, OVERALL, RunView
+from chronicle.story.sentences import noun
+from chronicle.timeline.courses import step_ends
 
 _NO_CAUSE = OVERALL | {"rising-spike-rate"}
 _TOGETHER_SAMPLES = 8  # two things that are no further apart may belong to one event
@@ -42,7 +45,7 @@ class EventContext:
     def __init__(self, run: RunView, event: Event, events: Sequence[Event], view: AttemptView) -> None:
         self.run, self.event, self.events, self.view = run, event, events, view
         self.step = event.step or 0
-        self.first_step = min((int(s.steps[0]) for s in view.series.values() if len(s)), default=self.step)
+        self.first_step = (step_ends(view.series.values()) or (self.step, 0))[0]
         # Whether the log contains the beginning of the training; a picture of it may begin a little later.
         self.has_start = view.index == 0 and self.first_step <= max(2 * run.gap, _START_SHARE * self.step)
 
@@ -55,7 +58,7 @@ class EventContext:
         before = ((self.step - o.step, o) for o in others if o.step is not None)
         before = (pair for pair in before if pair[1].attempt in ("", self.event.attempt))
         near = (pair for pair in before if 0 <= pair[0] <= self.run.as_steps(CAUSE_SAMPLES))
-        causes = (pair for pair in near if pair[1].kind not in (EventKind.LAUNCH, EventKind.END))
+        causes = (pair for pair in near if pair[1].kind not in ENDS)
         return sorted(causes, key=itemgetter(0))
 
     def causes(self) -> tuple[str, ...]:
@@ -77,7 +80,7 @@ class EventContext:
         while len(known) < samples and start:
             start = max(2 * start - end - 4 * samples, 0)
             known = series.values[start:end]
-            known = known[np.isfinite(known)]
+            known = finite_of(known)
         return known[-samples:]
 
     def values_from(self, series: Series | None, samples: int = _TOGETHER_SAMPLES) -> Floats:
@@ -111,7 +114,7 @@ class EventContext:
 
     def first_sample(self) -> bool | None:
         values = self.values_from(self.view.loss, 2 * _TOGETHER_SAMPLES)
-        values = values[np.isfinite(values)]
+        values = finite_of(values)
         has_samples = self.run.config.data != "digitised picture" and len(values) > 1
         return bool(np.argmax(values) == 0) if has_samples and self.resumed() else None
 
@@ -123,10 +126,10 @@ class EventContext:
     def rate_rose(self) -> bool | None:
         rate = self.view.learning_rate
         earlier = self.values_before(rate)
-        if rate is None or len(earlier) < BEFORE:
+        if rate is None or len(earlier) < LEVEL_SAMPLES:
             return None
         now = max(value_at(rate, self.step), float(earlier[-_TOGETHER_SAMPLES:].max()))
-        usual = np.median(earlier[:-BEFORE] if len(earlier) > BEFORE else earlier)
+        usual = np.median(earlier[:-LEVEL_SAMPLES] if len(earlier) > LEVEL_SAMPLES else earlier)
         return now > _RATE_RISE_FACTOR * float(usual)
 
     def rate_zero(self) -> bool | None:
@@ -134,16 +137,16 @@ class EventContext:
         values = self.values_from(rate)
         if rate is None or not np.isfinite(values).any():
             return None
-        usual = float(np.quantile(rate.values[np.isfinite(rate.values)], 0.9))
+        usual = float(np.quantile(finite_of(rate.values), 0.9))
         return float(np.median(values)) <= _IDLE_RATE_SHARE * usual
 
     def gradient(self, led: bool) -> bool | None:
         norm = self.view.grad_norm
         earlier = self.values_before(norm)
-        if len(earlier) < 2 * BEFORE:
+        if len(earlier) < 2 * LEVEL_SAMPLES:
             return None
-        usual = _JUMP_FACTOR * float(np.median(earlier[:-BEFORE]))
-        leads = float(earlier[-BEFORE:].max()) >= usual or "grad-norm-precursor" in self.event.patterns
+        usual = _JUMP_FACTOR * float(np.median(earlier[:-LEVEL_SAMPLES]))
+        leads = float(earlier[-LEVEL_SAMPLES:].max()) >= usual or "grad-norm-precursor" in self.event.patterns
         now = self.values_from(norm, 3)
         jumps = bool(len(now)) and bool((now >= usual).any() or np.isnan(now).any())
         return leads if led else jumps and not leads
@@ -152,13 +155,13 @@ class EventContext:
         loss = self.view.loss
         if loss is None or not self.has_start or not len(values := self.values_from(loss, _USUAL_SAMPLES)):
             return None
-        first = loss.values[:BEFORE]
+        first = loss.values[:LEVEL_SAMPLES]
         return bool(np.fmax.reduce(values, initial=-np.inf) > np.fmax.reduce(first, initial=-np.inf))
 
     def one_source(self) -> bool | None:
         rises = []
         for series in self.view.dataset_losses:
-            earlier, now = self.values_before(series, BEFORE), self.values_from(series, _USUAL_SAMPLES)
+            earlier, now = self.values_before(series, LEVEL_SAMPLES), self.values_from(series, _USUAL_SAMPLES)
             if len(earlier) and np.isfinite(now).any() and earlier.min() > 0:
                 rises.append(float(np.log(np.nanmax(now) / np.median(earlier))))
         if len(rises) < 2:
@@ -180,7 +183,7 @@ class EventContext:
         kept, loss = self.view.validation_loss, self.view.loss
         if kept is None or loss is None:
             return None
-        sides = (kept, 2), (loss, 2 * BEFORE)
+        sides = (kept, 2), (loss, 2 * LEVEL_SAMPLES)
         pairs = [(self.values_before(*side), self.values_from(*side)) for side in sides]
         if any(not len(a) or not np.isfinite(b).any() or min(a.min(), np.nanmin(b)) <= 0 for a, b in pairs):
             return None
@@ -197,7 +200,7 @@ class EventContext:
     def decimal(self) -> bool | None:
         if "quantised-loss" not in self.event.patterns or self.view.loss is None:
             return None
-        values = np.unique(self.view.loss.values[np.isfinite(self.view.loss.values)])
+        values = np.unique(finite_of(self.view.loss.values))
         power = np.log10(np.diff(values).min())
         return bool(abs(power - round(power)) < 0.01)
 

@@ -17,30 +17,40 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.classify.measure import last_decimal
-from chronicle.classify.patterns import BY_ID
+from chronicle.classify.patterns import BY_ID, DIVERGENCES
 from chronicle.classify.report import numbered
-from chronicle.metrics.values import clipped, count, fault_words, grouped, instant, plural, stated, times_over
-from chronicle.model import Event, EventKind, Fault, Floats, JoinKind, Note, Quantity, Role, Steps, Track
-from chronicle.story import measured
+from chronicle.metrics.arithmetic import finite_of
+from chronicle.metrics.values import (
+    clipped,
+    count,
+    fault_words,
+    grouped,
+    instant,
+    listed,
+    plural,
+    stated,
+    times_over,
+)
+from chronicle.model import Event, EventKind, Fault, Floats, Note, Quantity, Role, Steps, Track
 from chronicle.story.measured import (
-    DIVERGES,
+    JOINS,
     OVERALL,
     RISES,
     FindingGroup,
     RunView,
+    family,
     finding_groups,
     named_patterns,
     owners,
 )
 from chronicle.story.restarts import join_event, lettered
-from chronicle.story.sentences import finding_words, listed, noun
+from chronicle.story.sentences import Phrases, finding_words, noun
 from chronicle.story.signs import around
-from chronicle.timeline.courses import distinct_in, wall_clock
-from chronicle.timeline.joins import last_ending
+from chronicle.timeline.courses import distinct_in, step_ends, wall_clock
+from chronicle.timeline.joins import STOPS, last_ending
 from chronicle.workspace.notes import REVIEWS
 
 _MOST_FAULTS = 200  # events of faults; if there are more, the last event is about all others
-_STOPS = ("cancelled", "preemption", "time-limit")  # kinds by which people and schedulers end a job
 _CRASH_S = 60.0  # within which what is logged at one step is of one crash
 _LATE_SHARE = 0.1  # of the time of a log, after which its first step is none at its beginning
 _NEAR_SHARE = 0.1  # of its step: so far an event may have moved since a note named it by its id
@@ -86,12 +96,12 @@ def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
 
 
 def _launch_event(run: RunView) -> Iterator[Event]:
-    for first in run.timeline.attempts[:1]:
-        if ends := measured.step_ends(distinct_in(first)):
-            where = first.facts.get("nodes") or first.facts.get("host") or ""
-            on = f" on {clipped(str(where), 60)}" if where else ""
-            words = f"The log begins at {run.axis.place(ends[0])}{on}."
-            yield Event("launch", EventKind.LAUNCH, "Launch", words, step=ends[0], attempt=first.name)
+    first = next(iter(run.timeline.attempts), None)
+    if first is not None and (ends := step_ends(distinct_in(first))):
+        where = first.facts.get("nodes") or first.facts.get("host") or ""
+        on = f" on {clipped(str(where), 60)}" if where else ""
+        words = f"The log begins at {run.axis.place(ends[0])}{on}."
+        yield Event("launch", EventKind.LAUNCH, "Launch", words, step=ends[0], attempt=first.name)
 
 
 def _fault_events(run: RunView) -> Iterator[Event]:
@@ -120,7 +130,7 @@ def _fault_event(run: RunView, crash: Sequence[Sequence[Fault]]) -> Event:
     first, hosts = crash[0][0], (fault.host for fault in chain.from_iterable(crash) if fault.host)
     who = clipped(", ".join(dict.fromkeys(hosts)), 80)
     kinds = [*dict.fromkeys(faults[0].kind for faults in crash)]
-    noun, on = "stop" if {*kinds} <= {*_STOPS} else "fault", f" on {who}" if who else ""
+    noun, on = "stop" if {*kinds} <= STOPS else "fault", f" on {who}" if who else ""
     numbers = [sum(fault.count for fault in faults) for faults in crash]
     often = [f" {times_over(number)}" if number > 1 else "" for number in numbers]
     quotes = [f"“{clipped(faults[0].what, 300).rstrip('.: ')}”" for faults in crash]
@@ -151,7 +161,7 @@ def _end_event(run: RunView) -> Iterator[Event]:
     if (ending := last_ending(run.timeline)) is None:
         return
     attempt = run.timeline.attempts[ending.attempt]
-    if ends := measured.step_ends(distinct_in(attempt)):
+    if ends := step_ends(distinct_in(attempt)):
         last, how, place = ends[1], ending.how, run.axis.place(ends[1])
         place += f" of {where}" if (where := run.training(attempt.name)) else ""
         words = _END_SENTENCES[how].format(place)
@@ -162,16 +172,8 @@ def _end_event(run: RunView) -> Iterator[Event]:
 def _finding_event(run: RunView, group: FindingGroup) -> Event:
     """The event of a group of findings, named by the gravest one; its text tells all, in order of step."""
     lead = group.lead
-    words, numbers = finding_words(run, lead)
-    often = sum(part.pattern == lead.pattern and part.metric == lead.metric for part in group.parts)
-    peaks = lead.pattern in RISES - DIVERGES - {"level-shift"}
-    stages = f"peaked {times_over(often)}" if peaks else f"came in {count(often)} stages"
-    placed = [(lead.start_step, f"{words.sentence} It {stages}." if often > 1 else words.sentence)]
-    for part in group.told[1:]:
-        part_words, part_numbers = finding_words(run, part)
-        placed.append((part.start_step, part_words.sentence))
-        numbers += part_numbers
-    sentences, short = [sentence for _, sentence in sorted(placed, key=itemgetter(0))], words.short
+    words, sentences, numbers = _told(run, group)
+    short = words.short
     if explained := lead.evidence.get("explained_by"):
         sentences.append(f"It does not count against the run ({explained}).")
     is_live = lead.pattern == "failed-run" or run.is_live(lead.attempt, lead.start_step)
@@ -183,7 +185,7 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
     attempt = run.index(lead.attempt)
     of_attempt = "" if attempt is None else f"-a{attempt + 1}"
     return Event(
-        f"{measured.family(lead.pattern)}{of_attempt}-{coarse(lead.start_step)}",
+        f"{family(lead.pattern)}{of_attempt}-{coarse(lead.start_step)}",
         EventKind.FINDING,
         BY_ID[lead.pattern].title + (f", with {beside}" if beside else ""),
         " ".join(sentences),
@@ -202,6 +204,21 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
     )
 
 
+def _told(run: RunView, group: FindingGroup) -> tuple[Phrases, list[str], tuple[Quantity, ...]]:
+    """The words for the gravest finding of a group; the sentences about it and about the gravest of each
+    other family, in order of step; and the numbers in them."""
+    lead, (words, numbers) = group.lead, finding_words(run, group.lead)
+    often = sum(part.pattern == lead.pattern and part.metric == lead.metric for part in group.parts)
+    peaks = lead.pattern in RISES - DIVERGENCES - {"level-shift"}
+    stages = f"peaked {times_over(often)}" if peaks else f"came in {count(often)} stages"
+    placed = [(lead.start_step, f"{words.sentence} It {stages}." if often > 1 else words.sentence)]
+    for part in group.told[1:]:
+        part_words, part_numbers = finding_words(run, part)
+        placed.append((part.start_step, part_words.sentence))
+        numbers += part_numbers
+    return words, [sentence for _, sentence in sorted(placed, key=itemgetter(0))], numbers
+
+
 def _with_ids(events: Iterable[Event]) -> list[Event]:
     """Events with unique ids; a finding also has the neighbouring ids, for notes from before it moved."""
     named = [*numbered(events, ".")]
@@ -212,8 +229,7 @@ def _with_ids(events: Iterable[Event]) -> list[Event]:
             taken.update(named[place].also)
         if event.kind is EventKind.FINDING and (match := _EVENT_ID.fullmatch(event.id)):
             stem, step = event.id[: match.start("place")], int(match["place"])
-            size = 10 ** max(len(match["place"]) - 2, 0)
-            neighbours = (f"{stem}{at}" for at in (step - size, step + size) if at > 0)
+            neighbours = (f"{stem}{at}" for at in (step - _size(step), step + _size(step)) if at > 0)
             named[place] = replace(event, also=tuple(name for name in neighbours if name not in taken))
             taken.update(named[place].also)
     return named
@@ -221,8 +237,12 @@ def _with_ids(events: Iterable[Event]) -> list[Event]:
 
 def coarse(step: int) -> int:
     """A step to two significant digits, so that a finding which moves a little keeps its id."""
-    size = int(10 ** max(len(str(abs(step))) - 2, 0))
-    return max(round(step / size), 0) * size
+    return max(round(step / _size(step)), 0) * _size(step)
+
+
+def _size(step: int) -> int:
+    """The power of ten of the second digit of a step."""
+    return int(10 ** max(len(str(abs(step))) - 2, 0))
 
 
 def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[Event], list[Event]]:
@@ -266,7 +286,7 @@ def _covers(event: Event, step: int) -> bool:
     if event.kind is EventKind.FINDING:
         last = math.inf if event.end_step is None else event.end_step
         return event.step is not None and event.step <= step <= last
-    return event.kind.value in tuple(JoinKind) and event.step == step
+    return event.kind in JOINS and event.step == step
 
 
 class _Clock:
@@ -274,14 +294,14 @@ class _Clock:
 
     def __init__(self, run: RunView) -> None:
         self.run = run
-        times = [t.times[np.isfinite(t.times)] for t in distinct_in(run.timeline)]
+        times = [finite_of(t.times) for t in distinct_in(run.timeline)]
         self.begun = min((float(t.min()) for t in times if len(t)), default=math.nan)
         self.at = lru_cache(maxsize=None)(self._at)
         # The first of rows that were sorted by step may not be the earliest: then none tells a time since.
         took = max((float(t.max()) for t in times if len(t)), default=math.nan) - self.begun
-        for launch in _launch_event(run):
-            if self.at(launch.attempt, launch.step or 0, False) - self.begun > _LATE_SHARE * took:
-                self.begun = math.nan
+        launch = next(_launch_event(run), None)
+        if launch and self.at(launch.attempt, launch.step or 0, False) - self.begun > _LATE_SHARE * took:
+            self.begun = math.nan
 
     def placed(self, event: Event) -> Event:
         config = self.run.config

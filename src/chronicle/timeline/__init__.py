@@ -18,11 +18,11 @@ from chronicle.errors import UsageError
 from chronicle.metrics.aliases import FRAME_STEP_NAMES
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.roles import assign
-from chronicle.metrics.values import grouped
-from chronicle.model import Attempt, Floats, Join, Role, Series, Steps, Timeline
+from chronicle.metrics.values import first_few, grouped
+from chronicle.model import Attempt, Floats, Join, Mask, Role, Series, Steps, Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
 from chronicle.timeline.copies import without_copies, without_logs_of_the_whole, without_other_ranks
-from chronicle.timeline.courses import Mask, by_name, course, in_order
+from chronicle.timeline.courses import by_name, course, in_order
 from chronicle.timeline.joins import faults_in_order, without_machines
 from chronicle.timeline.relation import Pair, Relation, reached
 from chronicle.timeline.split import split
@@ -111,7 +111,7 @@ def _attempts_from(what: Any) -> list[Attempt]:
     stated = (attempt for attempt in attempts if attempt.sources and attempt.facts.get("run"))
     for (source, *_), own in grouped(stated, attrgetter("sources")).items():
         if len(names := [*dict.fromkeys(repr(str(attempt.facts["run"])) for attempt in own)]) > 1:
-            named = ", ".join(names[:_MOST_NAMED] + ["..."] * (len(names) > _MOST_NAMED))
+            named = first_few(names, _MOST_NAMED)
             advice = "stitch one at a time. chronicle.runs(path) gives each of them"
             raise UsageError(f"{source} holds {len(names)} runs ({named}): {advice}")
     return [part for attempt in attempts for part in _by_seed(attempt)]
@@ -234,7 +234,7 @@ def _by_seed(attempt: Attempt) -> list[Attempt]:
     seeds, which = np.unique(column.values, return_inverse=True)
     several = 1 < len(seeds) <= min(_MOST_SEEDS, len(column) // 2)
     whole = several and all(abs(seed) < 2**63 and seed.is_integer() for seed in seeds.tolist())
-    if not whole or not all(np.array_equal(s.steps, column.steps) for s in rest.values()):
+    if not whole or not all(s.has_steps_of(column) for s in rest.values()):
         return [attempt]
     parts = []
     for k, seed in enumerate(map(int, seeds)):

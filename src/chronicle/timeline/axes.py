@@ -30,7 +30,7 @@ _NEEDED_SERIES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class StepTable:
     """Maps ascending steps to places on another axis that never descend; ``how`` says what it is made of."""
 
     steps: Floats
@@ -55,7 +55,7 @@ class OnAxis:
     timeline: Timeline
     axis: str
     how: str
-    tables: Sequence[Table | None]
+    tables: Sequence[StepTable | None]
 
     def place(self, attempt: int | None, step: int) -> int:
         """The place of a step of an attempt (None: of the latest one that begins at or before the step)."""
@@ -65,7 +65,7 @@ class OnAxis:
 
     def finding(self, finding: Finding) -> Finding:
         """The finding over this axis; its evidence stays in steps."""
-        k = next((k for k, log in enumerate(self.timeline.attempts) if log.name == finding.attempt), None)
+        k = self.timeline.index_of.get(finding.attempt or "")
         steps = {name: getattr(finding, name) for name in ("start_step", "peak_step", "end_step")}
         places: dict[str, Any] = {n: self.place(k, step) for n, step in steps.items() if step is not None}
         return replace(finding, **places)
@@ -82,7 +82,7 @@ def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> O
     if axis == "step":
         return OnAxis(timeline, "step", "as logged", [None] * len(timeline.attempts))
     source = {join.after: join.before for join in timeline.joins}
-    tables: list[Table | None] = []
+    tables: list[StepTable | None] = []
     for k, attempt in enumerate(timeline.attempts):
         before, table, ticks = tables[source[k]] if k in source else None, None, clock(attempt)
         if ticks is not None:
@@ -118,18 +118,18 @@ def _on_axis(over: OnAxis) -> Timeline:
 
 
 def _tables(
-    attempt: Attempt, ticks: Series, axis: str, before: Table | None, tokens_per_step: float
-) -> Iterator[Table]:
+    attempt: Attempt, ticks: Series, axis: str, before: StepTable | None, tokens_per_step: float
+) -> Iterator[StepTable]:
     """All tables that can be made for an attempt, the best first."""
     if axis == "time":
         if (timed := np.isfinite(ticks.times)).any():
-            yield Table(*_rising(ticks.steps[timed], ticks.times[timed]), "wall clock")
+            yield StepTable(*_rising(ticks.steps[timed], ticks.times[timed]), "wall clock")
         return
     for series in attempt.by_role(Role(axis)):
         ok = np.isfinite(series.values)
         values = series.values[ok]
         if len(values) > 1 and (np.diff(values) >= 0).all() and values[-1] > values[0]:  # a counter
-            yield Table(*_rising(series.steps[ok], values), f"{series.metric}, as logged")
+            yield StepTable(*_rising(series.steps[ok], values), f"{series.metric}, as logged")
     role, how = Role.BATCH_SIZE, "{}, cumulated"
     sizes = {name: attempt.facts.get(f"config/{name}") for name in _BATCHES}
     if axis == "tokens":
@@ -141,10 +141,10 @@ def _tables(
         if isinstance(size, int | float) and 0 < size < _LARGEST_BATCH:
             ends = np.array([ticks.steps[0], max(ticks.steps[-1], ticks.steps[0] + 1)], np.float64)
             places = _start_of_attempt(before, ends[0], size) + size * (ends - ends[0])
-            yield Table(ends, places, f"step × {name}")
+            yield StepTable(ends, places, f"step × {name}")
 
 
-def _cumulated(series: Series, before: Table | None, how: str) -> Iterator[Table]:
+def _cumulated(series: Series, before: StepTable | None, how: str) -> Iterator[StepTable]:
     """A table in which each step adds the size logged at it or next after it."""
     ok = np.isfinite(series.values) & (series.values > 0)
     if ok.any():
@@ -153,10 +153,10 @@ def _cumulated(series: Series, before: Table | None, how: str) -> Iterator[Table
         steps, places = _rising(steps, grown + _start_of_attempt(before, steps[0], each[0]))
         if len(steps) == 1:
             steps, places = np.array([steps[0], steps[0] + 1]), np.array([places[0], places[0] + each[0]])
-        yield Table(steps, places, how)
+        yield StepTable(steps, places, how)
 
 
-def _start_of_attempt(before: Table | None, step: float, each: float) -> float:
+def _start_of_attempt(before: StepTable | None, step: float, each: float) -> float:
     """The place of the attempt before at a step; without one, as if all earlier steps had this size."""
     return each * step if before is None else float(before.at(np.array([step]))[0])
 
@@ -168,5 +168,5 @@ def _rising(steps: Steps | Floats, places: Floats) -> tuple[Floats, Floats]:
     return np.asarray(steps, np.float64)[kept], np.maximum.accumulate(y)
 
 
-def _placed(steps: Steps, table: Table | None) -> Steps:
+def _placed(steps: Steps, table: StepTable | None) -> Steps:
     return steps if table is None else np.rint(table.at(steps)).astype(np.int64)

@@ -18,9 +18,9 @@ import numpy as np
 
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import LOSSES, plain
-from chronicle.model import Attempt, Floats, Series, Steps
+from chronicle.model import Attempt, Floats, Mask, Series, Steps
 from chronicle.timeline import relation
-from chronicle.timeline.courses import PART, Course, Index, Mask, by_name, course
+from chronicle.timeline.courses import PART, Course, Index, by_name, course
 from chronicle.timeline.relation import Pair, Relation, are_equal, are_same, at_common_steps, first_rows
 
 _RANK = re.compile(r"((?<![a-z])(?:local|global)?[-_]?rank[-_]?)\d+", re.IGNORECASE)  # of a job, in a name

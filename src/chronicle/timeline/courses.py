@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from chronicle.errors import UsageError
 from chronicle.metrics.aliases import step_gap
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.roles import AnySeries, shown_metric
 from chronicle.metrics.values import grouped, natural
 from chronicle.model import Attempt, Role, Series, Timeline, cached_by_object
 
 Index = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 PART = re.compile(r"#\d+$")  # at the end of the name of one of several attempts in a log, see `split`
 _ALL_PARTS = re.compile(r"(?:#\d+)+$")  # a log may hold several launches, and a launch several attempts
 # Planned before the run, and so equal in two attempts that otherwise differ.
@@ -93,7 +93,7 @@ def is_counter(series: Series) -> bool:
 @cached_by_object
 def wall_clock(attempt: Attempt) -> tuple[float, float]:
     """First and last time of any series [Unix s]; NaN without times."""
-    if not (times := [t for s in distinct_in(attempt) if len(t := s.times[np.isfinite(s.times)])]):
+    if not (times := [t for s in distinct_in(attempt) if len(t := finite_of(s.times))]):
         return math.nan, math.nan
     return min(float(t.min()) for t in times), max(float(t.max()) for t in times)
 
@@ -171,6 +171,12 @@ def _numbered(names: Sequence[str]) -> bool:
 def one_of_each(series: Collection[AnySeries]) -> Collection[AnySeries]:
     """One series of all those that share their arrays of steps and times, as the columns of a table do."""
     return {(id(s.steps), id(s.times), id(getattr(s, "live", None))): s for s in series}.values()
+
+
+def step_ends(series: Iterable[Series]) -> tuple[int, int] | None:
+    """The first and the last step of some series; None if they have no point."""
+    steps = [s.steps for s in series if len(s)]
+    return (min(int(s.min()) for s in steps), max(int(s.max()) for s in steps)) if steps else None
 
 
 @cached_by_object

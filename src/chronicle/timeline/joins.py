@@ -16,9 +16,11 @@ import numpy as np
 
 from chronicle import model
 from chronicle.metrics.aliases import has_year, in_year_of
+from chronicle.metrics.arithmetic import finite_of
+from chronicle.metrics.names import COUNTERS
 from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Timeline, Track
 from chronicle.timeline import relation
-from chronicle.timeline.courses import Course, clock, distinct_in, one_of_each, wall_clock
+from chronicle.timeline.courses import Course, clock, distinct_in, one_of_each, step_ends, wall_clock
 from chronicle.timeline.relation import Pair, Relation, at_common_steps, both_finite
 
 # Costs of discarded pieces, and the role of the series that counts each; None is the wall clock.
@@ -75,8 +77,9 @@ def _evidence(pair: Pair) -> dict[str, Any]:
     return {name: value for name, value in evidence.items() if value is not None}
 
 
-def value_at(old: Series, step: float) -> float | None:
-    """The value of a series at a step, interpolated, or extrapolated beyond its end; None without samples."""
+def expected_at(old: Series, step: float) -> float | None:
+    """The value that a series leads one to expect at a step: interpolated, and beyond its end along its
+    trend; None without samples."""
     ok = np.isfinite(old.values)
     steps, values = old.steps[ok].astype(float), old.values[ok]
     if not len(values):
@@ -89,13 +92,13 @@ def value_at(old: Series, step: float) -> float | None:
     return float(y.mean() + slope * (step - steps[-1] - x.mean()))
 
 
-def play_beyond(old: Series, step: float) -> float:
-    """By how much a value may differ from `value_at` because the schedule bends: where that is extrapolated,
-    half of what the series moved from sample to sample."""
-    steps, values = old.steps[np.isfinite(old.values)], old.values[np.isfinite(old.values)]
+def bend_allowance(old: Series, step: float) -> float:
+    """How far a value may lie from `expected_at` although nothing changed, since a schedule bends: beyond the
+    end of the series half of its usual move from sample to sample, else 0."""
+    steps, values = old.steps[np.isfinite(old.values)], finite_of(old.values)
     if len(values) < 2 or step <= steps[-1]:
         return 0.0
-    return 0.5 * relation.median(np.abs(np.diff(values[-_TREND_SAMPLES:])))
+    return 0.5 * relation.finite_median(np.abs(np.diff(values[-_TREND_SAMPLES:])))
 
 
 def _changed_quantities(pair: Pair) -> Iterator[model.Change]:
@@ -105,15 +108,15 @@ def _changed_quantities(pair: Pair) -> Iterator[model.Change]:
             was, now, step, logged = _values_at_join(old, new)
             if was is None or was == now:
                 continue
-            if role in relation.COUNTERS:
-                strides = [np.diff(s.values[np.isfinite(s.values)]) for s in (old, new)]
+            if role in COUNTERS:
+                strides = [np.diff(finite_of(s.values)) for s in (old, new)]
                 if any((d < 0).any() or not len(d) for d in strides):
                     continue  # what falls is no counter
                 # One logged point may be missing. A counter of whole epochs keeps its value for many points.
-                least = max(relation.median(d[d > 0] if (d > 0).any() else d) for d in strides)
+                least = max(relation.finite_median(d[d > 0] if (d > 0).any() else d) for d in strides)
             else:
                 least = (_CHANGE_AT_EQUAL_STEP if logged else _CHANGE_EXTRAPOLATED) * max(abs(was), abs(now))
-                least = max(least, play_beyond(old, step))
+                least = max(least, bend_allowance(old, step))
             if abs(was - now) > least:
                 yield model.Change(quantity, was, now, new.unit or unit, step)
 
@@ -136,10 +139,12 @@ def _values_at_join(old: Series, new: Series) -> tuple[float | None, float, int,
     """The old value, the new value, their step, and whether both logged it: the first common step, else the
     first step of the new series."""
     a, b = at_common_steps(old, new)
-    for k in np.flatnonzero(both_finite(a, b))[:1]:
+    if len(common := np.flatnonzero(both_finite(a, b))):
+        k = common[0]
         return float(a.values[k]), float(b.values[k]), int(b.steps[k]), True
-    for k in np.flatnonzero(np.isfinite(new.values))[:1]:
-        return value_at(old, int(new.steps[k])), float(new.values[k]), int(new.steps[k]), False
+    if len(known := np.flatnonzero(np.isfinite(new.values))):
+        k = known[0]
+        return expected_at(old, int(new.steps[k])), float(new.values[k]), int(new.steps[k]), False
     return None, math.nan, 0, False
 
 
@@ -167,7 +172,7 @@ def separate_training(pair: Pair, because: str) -> StepBack:
         x, y = a.values[ok], b.values[ok]
         off = np.abs(x - y) / np.maximum(np.abs(x), np.abs(y))
         if len(off):
-            evidence |= {"common_samples": len(off), "values_apart_share": relation.median(off)}
+            evidence |= {"common_samples": len(off), "values_apart_share": relation.finite_median(off)}
     return StepBack("seeds", (before.name, after.name), 1, evidence)
 
 
@@ -223,6 +228,7 @@ _ENDS = {
     "cancelled": "cancelled", "exception": "crashed", "signal": "killed", "exit": "crashed",
 }  # fmt: skip
 _BY_ORDER = {"preempted", "time limit", "cancelled", "killed"}  # people or schedulers ended it: no fault
+STOPS = {kind for kind, word in _ENDS.items() if word in _BY_ORDER - {"killed"}}  # a signal may be a crash
 FAULTS = {"crashed", "aborted", *_ENDS.values()} - _BY_ORDER
 _CRASH_SIGNALS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")  # errors of the process itself
 AROUND_S = 3600.0  # a host's log spans months: only faults this close to the run's time may belong to the run
@@ -338,7 +344,8 @@ def ended_by(timeline: Timeline) -> list[str]:
         return [""] * len(timeline.attempts)
     spans = [wall_clock(attempt) for attempt in timeline.attempts]
     starts = np.sort([first for first, _ in spans])  # unknown starts are NaN and come last
-    places = [(attempt.sources, _last_step(attempt)) for attempt in timeline.attempts]
+    ends = (step_ends(distinct_in(attempt)) or (0, -1) for attempt in timeline.attempts)
+    places = [(attempt.sources, last) for attempt, (_, last) in zip(timeline.attempts, ends, strict=True)]
     words = []
     for (sources, last_step), (_, ended) in zip(places, spans, strict=True):
         if math.isnan(ended):
@@ -351,10 +358,6 @@ def ended_by(timeline: Timeline) -> list[str]:
             around = [fault for fault in timeline.faults if ended - _BEFORE_END_S <= fault.at_time <= until]
         words.append(_word_of_end(around))
     return words
-
-
-def _last_step(attempt: Attempt) -> int:
-    return max((int(series.steps[-1]) for series in distinct_in(attempt) if len(series)), default=-1)
 
 
 def _word_of_end(faults: Iterable[Fault]) -> str:

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.metrics import arithmetic
-from chronicle.metrics.arithmetic import any_numbers, rounding
-from chronicle.model import Attempt, Floats, Role, Series
-from chronicle.timeline.courses import SCHEDULES, Course, Index, Mask, is_counter, process
+from chronicle.metrics.arithmetic import any_numbers, finite_of, rounding
+from chronicle.metrics.names import COUNTERS
+from chronicle.model import Attempt, Floats, Mask, Role, Series
+from chronicle.timeline.courses import SCHEDULES, Course, Index, is_counter, process
 
 SAME_DIFFERENCE = 2e-3  # two loggers may round one value to values with this relative difference
 _AGREEING_SHARE = 0.95  # share of the common points of two copies that must be equal
@@ -38,7 +39,6 @@ _NEAR_END_SHARE = 0.25  # a loss goes on if it is nearer to the end than this sh
 _FAR_NOISES = 4.0  # a loss has moved if it did by this many times its noise
 _OF_WINDOWS = (Role.STEP_TIME, Role.THROUGHPUT, Role.OTHER)  # of which each logger may log means of its own
 _COLUMNS = ("steps", "values", "times")
-COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _TRAINED = frozenset(
     (Role.LOSS, Role.DATASET_LOSS, Role.GRAD_NORM, Role.LOSS_SCALE, Role.LEARNING_RATE, Role.BATCH_SIZE)
 )
@@ -119,9 +119,9 @@ def with_steps_moved(series: Series, by: int) -> Series:
     return replace(series, steps=series.steps + by) if by else series
 
 
-def median(values: Floats) -> float:
+def finite_median(values: Floats) -> float:
     """Median of the finite values; NaN where there is none."""
-    return arithmetic.median(values[np.isfinite(values)])
+    return arithmetic.median(finite_of(values))
 
 
 def reached(before: Any, after: Course) -> Mask:
@@ -159,9 +159,9 @@ def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
     apart_s = np.abs(a.times - b.times)
     if not np.isfinite(apart_s).any():
         apart_s = np.array([math.inf if timed else 0.0])
-    noise = median(np.abs(np.diff(a.values)))
-    off = median(np.abs(a.values - b.values))
-    return bool(off <= _NOISE_SHARE * noise and median(apart_s) <= SAME_TIME_S)
+    noise = finite_median(np.abs(np.diff(a.values)))
+    off = finite_median(np.abs(a.values - b.values))
+    return bool(off <= _NOISE_SHARE * noise and finite_median(apart_s) <= SAME_TIME_S)
 
 
 def pairs_of_role(before: Attempt, after: Attempt, role: Role) -> Iterator[tuple[Series, Series]]:
@@ -329,7 +329,7 @@ class Pair:
         ticks = self.before.clock
         end = _level(ticks.values[::-1])
         first, now = _level(self.root.clock.values), _level(self.after.clock.values)
-        noise = median(np.abs(np.diff(ticks.values)))
+        noise = finite_median(np.abs(np.diff(ticks.values)))
         moved = len(ticks) >= _SHORT_SAMPLES and abs(end - first) > _FAR_NOISES * noise
         if moved and abs(now - end) < _NEAR_END_SHARE * abs(now - first):
             return True
@@ -383,14 +383,14 @@ def levels_at_seam(a: Series, b: Series) -> tuple[float, float, int] | None:
         return None
     old, new = at_common_steps(a, b)
     if len(old):
-        levels = median(old.values[:SEAM_SAMPLES]), median(new.values[:SEAM_SAMPLES])
+        levels = finite_median(old.values[:SEAM_SAMPLES]), finite_median(new.values[:SEAM_SAMPLES])
     else:
         until = a.values[a.steps <= b.steps[0]]  # they may overlap, and be logged at different steps
-        levels = median(until[-SEAM_SAMPLES:]), median(b.values[:SEAM_SAMPLES])
+        levels = finite_median(until[-SEAM_SAMPLES:]), finite_median(b.values[:SEAM_SAMPLES])
     return None if np.isnan(levels).any() else (*levels, len(old))
 
 
 def _level(values: Floats) -> float:
     """The median of the first values; infinite, and so far from every level, if none of them is finite."""
-    level = median(values[: max(1, min(SEAM_SAMPLES, len(values) // _SHORT_SAMPLES))])
+    level = finite_median(values[: max(1, min(SEAM_SAMPLES, len(values) // _SHORT_SAMPLES))])
     return math.inf if math.isnan(level) else level

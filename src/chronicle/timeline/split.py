@@ -170,7 +170,7 @@ def counter_restarts(attempt: Attempt, ticks: Series) -> list[int]:
     down = steps_back(ticks.steps)
     for series in attempt.series.values() if len(down) else ():
         values = series.values
-        if series is ticks or not np.array_equal(series.steps, ticks.steps):
+        if series is ticks or not series.has_steps_of(ticks):
             continue
         begins = np.flatnonzero(values[1:] <= values[:-1]) + 1
         again = len(begins) > 0 and (values[begins] == values[0]).all() and np.isin(down, begins).all()
@@ -249,7 +249,7 @@ def process_starts(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list
     clock of the process starts again, or leaps at a step that is logged again, or there is a pause half as
     long as that of a launch and ten times longer than any other, which may also be a hang."""
     clocks = (s for m, s in attempt.series.items() if s is not ticks and _ELAPSED.fullmatch(m.lower()))
-    elapsed = next((s.values for s in clocks if np.array_equal(s.steps, ticks.steps)), np.empty(0))
+    elapsed = next((s.values for s in clocks if s.has_steps_of(ticks)), np.empty(0))
     restarts = _clock_restarts(attempt, ticks, elapsed, cuts) + _clock_leaps(ticks, elapsed)
     return sorted({*_pauses(ticks.times, cuts), *restarts})
 
@@ -293,7 +293,7 @@ def _with_epochs(attempt: Attempt, ticks: Series, begins: Index, cuts: Sequence[
     if attempt.axis == "epoch":
         return False
     back = np.setdiff1d(begins, cuts)
-    epoch = next((s for s in attempt.by_role(Role.EPOCH) if np.array_equal(s.steps, ticks.steps)), None)
+    epoch = next((s for s in attempt.by_role(Role.EPOCH) if s.has_steps_of(ticks)), None)
     if epoch is not None:
         return bool((np.floor(epoch.values[back]) != np.floor(epoch.values[back - 1])).any())
     # without a logged epoch: what starts again at equal distances, at the ends sooner
@@ -339,7 +339,7 @@ def _ranges(steps: Steps, cuts: list[int]) -> list[tuple[int, int]]:
 def _piece_of_rows(series: Series, ticks: Series, cuts: list[int], *, one_file: bool) -> Index:
     """For each row of a series the number of the piece it belongs to, given the cuts of the clock: by the
     lines of the log, else by the times, else by the steps alone."""
-    if np.array_equal(series.steps, ticks.steps):
+    if series.has_steps_of(ticks):
         return np.searchsorted(cuts, np.arange(len(series)), side="right")
     rows, of_ticks = series.rows, ticks.rows
     if one_file and rows is not None and of_ticks is not None and (np.diff(of_ticks) >= 0).all():
@@ -358,7 +358,8 @@ def _piece_of_rows(series: Series, ticks: Series, cuts: list[int], *, one_file: 
 
 
 def _piece_by_steps(steps: Steps, of_ticks: Steps, cuts: list[int]) -> Index:
-    """As `_piece_of_rows`: the next piece begins where the steps go back, or are beyond the piece before."""
+    """Like `_piece_of_rows`, but by steps alone: the next piece begins where the steps go back, or are beyond
+    the piece before."""
     are_repeated = _count_not_growing(steps) > 2 * len(cuts)
     goes_back = steps[1:] < steps[:-1] if are_repeated else steps[1:] <= steps[:-1]
     n_back = np.searchsorted(np.flatnonzero(goes_back) + 1, np.arange(len(steps)), side="right")

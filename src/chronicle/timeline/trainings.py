@@ -11,15 +11,16 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import PurePosixPath
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.metrics.aliases import step_gap
-from chronicle.model import Attempt, Floats, Join, JoinKind, Series, StepBack, Steps, Timeline, Track
+from chronicle.metrics.values import listed
+from chronicle.model import Attempt, Floats, Join, JoinKind, Mask, Series, StepBack, Steps, Timeline, Track
 from chronicle.timeline import joins
-from chronicle.timeline.courses import PART, Course, Index, Mask, clock, process
+from chronicle.timeline.courses import PART, Course, Index, clock, process
 from chronicle.timeline.joins import COSTS, Piece
 from chronicle.timeline.relation import Pair, Relation, reached, side_by_side
 
@@ -28,15 +29,37 @@ _CLEARLY_FARTHER = 3.0  # the second nearest loss at a seam must be this many ti
 _LEAST_APART = 0.02  # relative difference of losses at a seam below which they tell nothing
 _SPAN_FIELDS = ("started", "ended", "first", "last", "gap", "slack")  # fields of `Course`
 _NAMED_FIELDS = ("kind", "run", "seed", "trial", "folder", "host")  # see `LatestAttempts._numbers_of`
-# Why attempts over the same steps are separate trainings, and the words of the doubt ("": there is no doubt).
+
+
+class Reason(NamedTuple):
+    """Why attempts over the same steps are separate trainings: as a fact beside others ("": their times or
+    ends are among these), and in the words of a doubt ("": there is no doubt)."""
+
+    fact: str = ""
+    doubt: str = ""
+
+
 APART_REASONS = {
-    **dict.fromkeys(("told", "evaluation", "finished", "seed", "sweep", "trial"), ""),
-    "together": "ran at the same time",
-    "axis": "count different things, epochs and steps",
-    "goes on": "the loss or the data go on where the step starts again (a next stage, or a new counter?)",
-    "same end": "end at the same step",
-    "appended": "stand one after the other in one log, and nothing says that the earlier one died",
-    "undecided": "nothing tells which training begins again",
+    "told": Reason("run.toml says so"),
+    "evaluation": Reason("an evaluation"),
+    "finished": Reason("the one before had finished"),
+    "seed": Reason("another seed"),
+    "sweep": Reason("of the same sweep"),
+    "trial": Reason("another fold, seed or run"),
+    "together": Reason(doubt="ran at the same time"),
+    "axis": Reason("it counts something else", "count different things, epochs and steps"),
+    "goes on": Reason(
+        "the loss or the data go on",
+        "the loss or the data go on where the step starts again (a next stage, or a new counter?)",
+    ),
+    "same end": Reason(doubt="end at the same step"),
+    "appended": Reason(
+        "nothing says that the one before died",
+        "stand one after the other in one log, and nothing says that the earlier one died",
+    ),
+    "undecided": Reason(
+        "nothing shows which training it begins again", "nothing tells which training begins again"
+    ),
 }
 _NO_TRIAL = ("evaluation", "goes on", "axis")  # reasons that do not suggest seeds or trials of a sweep
 _UNDECIDED_DOUBT = (
@@ -87,7 +110,8 @@ def _related(courses: Sequence[Course], relation: str, order_given: bool, severa
         if chosen is not None:
             pair = Pair(trainings[chosen].latest, after, trainings[chosen].root)
             is_second = several and len(trainings) == 1
-            is_sure = is_decided and (not is_second or _died(pair.before.attempt))
+            died = joins.how_ended(pair.before.attempt) in joins.ENDED_BADLY
+            is_sure = is_decided and (not is_second or died)
             reason = next(pair.reasons_apart(relation, is_sure), None)
             departure = joins.separate_training(pair, reason) if reason else None
         if chosen is None or departure is not None:
@@ -102,10 +126,6 @@ def _related(courses: Sequence[Course], relation: str, order_given: bool, severa
     return trainings
 
 
-def _died(attempt: Attempt) -> bool:
-    return joins.how_ended(attempt) in joins.ENDED_BADLY
-
-
 def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterator[str]:
     """The doubts that `relation` in run.toml settles: about separate trainings, and about relaunches."""
     backs = [(str(t.departure.evidence["because"]), t.departure.attempts) for t in trainings if t.departure]
@@ -113,9 +133,9 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
     appended = {log_of[names[0]] for why, names in backs if why == "appended"}  # each gets only one doubt
     apart: dict[str, list[str]] = {}
     for why, names in backs:
-        is_appended = bool(APART_REASONS[why]) and all(log_of[name] in appended for name in names)
+        is_appended = bool(APART_REASONS[why].doubt) and all(log_of[name] in appended for name in names)
         apart.setdefault("appended" if is_appended else why, []).extend(names)
-    for why, words in APART_REASONS.items():
+    for why, (_, words) in APART_REASONS.items():
         if words and (separate := apart.get(why)):
             both = "both" if len(set(separate)) == 2 else "all"
             over = "" if why == "axis" else "cover the same steps and "
@@ -134,10 +154,9 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
 
 def _listed(names: Sequence[str]) -> str:
     """The distinct names as ``a, b, c and 9 more``."""
-    *listed, last = dict.fromkeys(names)
-    if len(listed) > _MOST_NAMES:
-        listed, last = listed[:_MOST_NAMES], f"{len(listed) + 1 - _MOST_NAMES} more"
-    return f"{', '.join(listed)} and {last}" if listed else last
+    distinct = [*dict.fromkeys(names)]
+    more = len(distinct) - _MOST_NAMES
+    return listed(distinct if more <= 1 else [*distinct[:_MOST_NAMES], f"{more} more"])
 
 
 class LatestAttempts:

@@ -24,7 +24,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
-from chronicle.errors import ConfigError, UsageError
+from chronicle.errors import ConfigError, UsageError, remedy_of
 from chronicle.model import Role, Verdict
 
 Engine = Literal["mkdocs", "properdocs", "zensical"]
@@ -169,7 +169,7 @@ def load(kind: type[T], file: Path, name: str = "") -> T:
         return kind()
     except OSError as err:
         problem = f"cannot be read ({err.strerror})"
-        raise ConfigError(name, "", problem, remedy="check its permissions") from err
+        raise ConfigError(name, "", problem, remedy=remedy_of(err)) from err
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
         raise ConfigError(name, "", f"is not valid TOML: {err}") from err
     return from_table(kind, table, name)

@@ -20,7 +20,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from chronicle.errors import LogError, UsageError
+from chronicle.errors import LogError, UsageError, remedy_of
 from chronicle.metrics.values import moment
 from chronicle.model import Note, Verdict
 from chronicle.workspace.locks import appending
@@ -49,7 +49,7 @@ def read_notes(file: Path | None) -> tuple[Note, ...]:
         text = file.read_text("utf-8-sig", errors="replace")
     except OSError as err:
         problem = f"cannot be read ({err.strerror})"
-        raise LogError(str(file), problem, remedy="check its permissions") from err
+        raise LogError(str(file), problem, remedy=remedy_of(err)) from err
     notes: list[Note] = []
     paragraph: list[str] = []
     for line in [*text.splitlines(), ""]:

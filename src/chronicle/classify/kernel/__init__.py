@@ -13,7 +13,6 @@ import hashlib
 import importlib.util
 import math
 import os
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -107,11 +106,11 @@ def _entry(njit: Any, function: Any, scope: dict[str, Any]) -> Any:
 
 READ_FROM = 120_000  # samples: below, plain Python is done before numba is imported
 COMPILE_FROM = 1_500_000  # samples that plain Python judges in the time of compiling
-_judged = Counter[str]()  # samples, in this process
+_judged_plainly = 0  # samples, in this process
 
 
 class Kind(StrEnum):
-    """What the kernel saw, in the order of at.IS_BACK ..."""
+    """The kinds of events, in the order of the numbers IS_BACK to IS_FROZEN in `levels`."""
 
     BACK = "back"  # a rise that came back to its extrapolated baseline
     OPEN = "open"  # a rise that had not come back when the log (or its finite part) ended
@@ -254,21 +253,23 @@ def engine_for(samples: int) -> Any:
     in plain Python count as well: then the total time is at most twice the least."""
     if available() and in_process():
         return compiled()
-    samples = max(samples, _judged["plain"])
+    samples = max(samples, _judged_plainly)
     if not available() or samples < READ_FROM:
         return plain
     return compiled() if samples >= COMPILE_FROM or on_disk() else plain
 
 
 def detect(
-    series: Series, thresholds: Thresholds, sign: float = 1.0, engine: Any = None
+    series: Series, thresholds: Thresholds, sign: float = 1.0, samples: int = 0
 ) -> tuple[tuple[Event, ...], float]:
-    """All events of a series in order of their onset, and its noise scale at the end."""
-    engine = engine or engine_for(len(series))
+    """All events of a series in order of their onset, and its noise scale at the end. The number of
+    ``samples`` of its run, if that is larger, decides whether compiled code is faster."""
+    global _judged_plainly
+    engine = engine_for(max(samples, len(series)))
     detector = Detector(thresholds, sign=sign, engine=engine)
     detector.sparse(series.steps)
     events = detector.extend(series.values) + detector.finish()
-    _judged["plain"] += len(series) if engine is plain else 0
+    _judged_plainly += len(series) if engine is plain else 0
     return in_order(events), detector.noise
 
 

@@ -109,7 +109,7 @@ EVENT = ABRUPT + 1
 ) = range(EVENT, EVENT + 8)
 OUT = EVENT + 8
 
-# ---- kinds of output, in the order of detect.Kind; the HEIGHT of the last two is samples
+# ---- kinds of output, in the order of kernel.Kind; the HEIGHT of the last two is samples
 IS_BACK, IS_OPEN, IS_LONE, IS_DROP, IS_NONFINITE, IS_FROZEN = 0.0, 1.0, 2.0, 3.0, 4.0, 5.0
 
 # ---- configuration: thresholds (see thresholds.py), then what is known of the series

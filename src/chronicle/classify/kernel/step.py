@@ -25,6 +25,7 @@ from chronicle.classify.kernel.events import (
 from chronicle.classify.kernel.levels import Memory, Row, observe, warming
 
 SINGLE_PRECISION = 2.0**-23  # relative distance of neighbours
+ASINH_OF_ONE = math.asinh(1.0)
 
 
 def start(mem: Memory) -> None:
@@ -329,7 +330,7 @@ def leave_log_domain(mem: Memory) -> None:
     state = mem.state
     state[at.DOMAIN] = 1.0
     state[at.UNIT] = math.exp(min(max(mem.config[at.SIGN] * mem.levels[0][at.MEAN], -300.0), 300.0))
-    restart_levels(mem, mem.config[at.SIGN] * 0.881373587019543, 6.0)  # asinh(1)
+    restart_levels(mem, mem.config[at.SIGN] * ASINH_OF_ONE, 6.0)
     state[at.PENDING] = state[at.ACTIVE] = 0.0
     for k in range(at.LEVELS):
         mem.levels[k][at.NOISE] *= 0.7  # d asinh(x) = 0.7 d log(x) at x = 1

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -70,39 +71,49 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    limits, begun_anew = view.thresholds, [f.start_step for f in learned_anew(view, attempt)]
+    """The first validation loss that shows overfitting."""
+    begun_anew = [f.start_step for f in learned_anew(view, attempt)]
     logged = map(each_step_once, attempt.by_role(Role.VALIDATION_LOSS))
     held_out = [s.pick(s.steps >= max(begun_anew)) if begun_anew else s for s in logged]
-    for validation in [s for s in held_out if measures(s) == measures(loss)] or held_out:
-        steps, y = positive(validation)
-        if validation.metric == loss.metric or len(y) < FEWEST_EPOCHS:
-            continue
-        low, rise, need = turned_up(view, y)
-        fell, scores = y[0] - y[low], attempt.by_role(Role.VALIDATION_SCORE)
-        improved = (s for s in scores if gained(s, steps[low], steps[-1]))
-        better = [fall_of_errors(s, steps[low], steps[-1]) for s in improved]
-        if better and not rise >= fell >= limits.moved:  # then only answers are less sure
-            need = max(need, min(max(*better, LEAST_RISE), limits.overfit_few))
-        if rise < need or steps[-1] - steps[low] < limits.overfit_late * (steps[-1] - steps[0]):
-            continue
-        others = (s for s in held_out if s.metric != loss.metric and not measures(validation) < measures(s))
-        moved = min(limits.moved, need)
-        if _sum_falls([turn(s, steps[low], steps[-1]) for s in others], moved):
-            continue
-        measured = (turn(s, steps[low], steps[-1]) for s in (loss, *of_training(attempt)))
-        gains = [(t.before - t.after, limits.other_t * t.error) for t in filter(None, measured)]
-        if not gains or min(gain + unsure for gain, unsure in gains) < moved:
-            continue
-        gain, least = gains[0][0], f">= {moved:.2g}, or not known by {limits.other_t:g} errors"
-        checks = [
-            *noted(minimum_step=int(steps[low])),
-            at_least("validation over its minimum", rise, "log units", need, "rise_log"),
-            Check("training loss fell meanwhile", gain, "log units", least, key="training_fall_log"),
-        ]
-        at, other = At(attempt, validation, steps[low], steps[-1]), "the training loss had risen as well"
-        confidence = 0.5 + 0.5 * measure.confidence_of(rise, need)
-        yield finding("overfitting", at, checks, 0.3 + rise, confidence, ("divergence-no-spike", other))
-        return
+    asked = [s for s in held_out if measures(s) == measures(loss)] or held_out
+    found = (_overfits(view, attempt, loss, validation, held_out) for validation in asked)
+    yield from islice(filter(None, found), 1)
+
+
+def _overfits(
+    view: View, attempt: AttemptView, loss: Series, validation: Series, held_out: Sequence[Series]
+) -> Finding | None:
+    """The finding, if a validation loss rises while the loss of the training falls, and the sum of all that
+    are ``held_out`` does not fall either."""
+    limits = view.thresholds
+    steps, y = positive(validation)
+    if validation.metric == loss.metric or len(y) < FEWEST_EPOCHS:
+        return None
+    low, rise, need = turned_up(view, y)
+    fell, scores = y[0] - y[low], attempt.by_role(Role.VALIDATION_SCORE)
+    improved = (s for s in scores if gained(s, steps[low], steps[-1]))
+    better = [fall_of_errors(s, steps[low], steps[-1]) for s in improved]
+    if better and not rise >= fell >= limits.moved:  # then only answers are less sure
+        need = max(need, min(max(*better, LEAST_RISE), limits.overfit_few))
+    if rise < need or steps[-1] - steps[low] < limits.overfit_late * (steps[-1] - steps[0]):
+        return None
+    others = (s for s in held_out if s.metric != loss.metric and not measures(validation) < measures(s))
+    moved = min(limits.moved, need)
+    if _sum_falls([turn(s, steps[low], steps[-1]) for s in others], moved):
+        return None
+    measured = (turn(s, steps[low], steps[-1]) for s in (loss, *of_training(attempt)))
+    gains = [(t.before - t.after, limits.other_t * t.error) for t in filter(None, measured)]
+    if not gains or min(gain + unsure for gain, unsure in gains) < moved:
+        return None
+    gain, least = gains[0][0], f">= {moved:.2g}, or not known by {limits.other_t:g} errors"
+    checks = [
+        *noted(minimum_step=int(steps[low])),
+        at_least("validation over its minimum", rise, "log units", need, "rise_log"),
+        Check("training loss fell meanwhile", gain, "log units", least, key="training_fall_log"),
+    ]
+    at, other = At(attempt, validation, steps[low], steps[-1]), "the training loss had risen as well"
+    confidence = 0.5 + 0.5 * measure.confidence_of(rise, need)
+    return finding("overfitting", at, checks, 0.3 + rise, confidence, ("divergence-no-spike", other))
 
 
 def of_training(attempt: AttemptView) -> list[Series]:
@@ -164,7 +175,7 @@ def measures(series: Series) -> frozenset[str]:
 
 
 def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
-    """Of a validation loss: the sample of its minimum, the rise since, and the rise that is needed. Wider
+    """The sample of the minimum of a validation loss, its rise since then, and the rise that is needed. Wider
     medians know the minimum better, so they see a slow turn in noise; the narrowest that tells places it."""
     n, limits = len(y), view.thresholds
     if n < FEWEST_EVALUATIONS:  # too few for a noise
@@ -180,7 +191,7 @@ def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
 
 
 def risen_from_minimum(limits: Thresholds, y: Floats, width: int) -> tuple[int, float, float]:
-    """As `turned_up`, by running medians of one width and the noise on both sides of the minimum."""
+    """Like `turned_up`, but by running medians of one width and the noise on both sides of the minimum."""
     low = int(np.argmin(smooth := running(y, width)))
     after = y[low + 1 :]
     if len(after) < max(3, limits.overfit_late * (len(y) - 1)):
@@ -209,7 +220,8 @@ class Turn(NamedTuple):
 
 
 def turn(loss: Series, start: float, end: float) -> Turn | None:
-    """What a loss did between two steps. Where it is zero, as of what is known by heart, it is lowest."""
+    """The level of a loss before and after two steps, and the error of their difference. A loss of zero (data
+    that is known by heart) counts as its lowest value."""
     lowest = np.min(loss.values, initial=np.inf, where=loss.values > 0)
     course = positive(replace(loss, values=np.where(loss.values == 0, lowest, loss.values)))
     before, after = both_ends(*course, start, end)

@@ -56,12 +56,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
 from chronicle.classify.measure import last_decimal, median
-from chronicle.classify.patterns import Trait, having
+from chronicle.classify.patterns import DIVERGENCES, Trait, having
 from chronicle.classify.report import (
     At,
     Check,
@@ -75,15 +74,16 @@ from chronicle.classify.report import (
 )
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.names import is_error
-from chronicle.model import Attempt, Finding, Role, Series
+from chronicle.model import Attempt, Finding, Mask, Role, Series
 
 FAST, SLOW, NOT_FULLY = "spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery"
 AFTER, NO_SPIKE, SHIFT = "divergence-after-spike", "divergence-no-spike", "level-shift"
 NAN, FROZEN = "nan-inf", "frozen-metric"
 SPIKES = having(Trait.SPIKE)
 BUMPS = SPIKES | {SHIFT}
-RISES = BUMPS | having(Trait.DIVERGES)  # the names of a rise by its shape alone
+RISES = BUMPS | DIVERGENCES  # the names of a rise by its shape alone
 MANY_ZEROS = 8  # samples of exactly 0.0 in a loss that stand for lost values
 FEW_ZEROS = 2  # such samples are enough at the end, if the gradient norm of each is NaN or Inf
 PACE_SHARE = 0.3  # of the rest must fall in the last third of the time since the peak
@@ -120,7 +120,7 @@ class Shape:
         """Whether the peak is above the level before it, by a quarter of a fall since: no mere forecast."""
         e, peak = self.event, self.value(self.event.peak, self.event.peak + 1)
         near = self.series.values[max(e.onset - LEVEL_SAMPLES, 0) : e.peak + 1]
-        grain, fell = last_decimal(near[np.isfinite(near)]), self.value(e.onset - 3, e.onset) - self.before
+        grain, fell = last_decimal(finite_of(near)), self.value(e.onset - 3, e.onset) - self.before
         least = self.before + max(DIGITS_OF_RISE * grain, self.limits.dip * fell)
         return e.kind not in RISING_KINDS or e.into_nan or not peak <= least
 
@@ -138,7 +138,7 @@ class Shape:
         """Whether it came down from its highest samples by a quarter of the height, as a spike does."""
         e = self.event
         y, height, noise = self.series.values[e.onset : e.end], e.height, e.noise
-        y = y[np.isfinite(y)]
+        y = finite_of(y)
         if y.min(initial=np.inf) > 0:
             y = np.log(y)
         else:  # a loss that crosses zero is measured in its own unit
@@ -222,7 +222,7 @@ class Shape:
     def value(self, first: int, last: int) -> float:
         """Median of the finite values from one sample to another, in the unit of the series."""
         part = self.series.values[max(first, 0) : max(last, 1)]
-        return median(part[np.isfinite(part)])
+        return median(finite_of(part))
 
     def checks(self) -> list[Check]:
         e, limits = self.event, self.limits
@@ -441,7 +441,7 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
     return finding(NAN, at, checks, 0.95 if at_end else 0.75, 0.9, other)
 
 
-def _goes_on_meanwhile(whole: Series | None, part: Series, zero: NDArray[np.bool_]) -> bool:
+def _goes_on_meanwhile(whole: Series | None, part: Series, zero: Mask) -> bool:
     """Whether the whole loss is neither zero nor lost where a part of it is zero."""
     if whole is None or whole is part:
         return False
@@ -449,7 +449,7 @@ def _goes_on_meanwhile(whole: Series | None, part: Series, zero: NDArray[np.bool
     return len(meanwhile) > 0 and bool((np.isfinite(meanwhile) & (meanwhile != 0.0)).all())
 
 
-def _is_scattered(zero: NDArray[np.bool_]) -> bool:
+def _is_scattered(zero: Mask) -> bool:
     """Whether a share of all samples is zero, one by one as by chance and in each quarter as often: batches
     in which there is nothing to lose. As many NaN would have left no weights for the values between them."""
     share, *quarters = (float(part.mean()) for part in (zero, *np.array_split(zero, 4)))
@@ -474,7 +474,7 @@ def _is_at_bound(shape: Shape) -> bool:
     values, value = shape.series.values, shape.value(shape.event.onset, shape.event.onset + 1)
     if not value and not values.any():
         return len(shape.attempt.by_role(shape.series.role)) > 1
-    known = values[np.isfinite(values)]
+    known = finite_of(values)
     before = 0.0 if value else known[known > 0].min(initial=np.inf)
     is_coarse = 0.5 * last_decimal(known) >= shape.limits.moved * value
     if 0 <= value == known.min() < known.max() and is_coarse and before <= shape.limits.trifle * known[0]:

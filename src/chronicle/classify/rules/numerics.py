@@ -171,7 +171,8 @@ def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> It
 def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> Finding | None:
     steps, level = levels(series)
     middle, last = level[len(level) // 2], median(level[-max(len(level) // 16, 3) :])
-    high, need, fast = (getattr(view.thresholds, f"logit_{name}") for name in ("high", "growth", "fast"))
+    limits = view.thresholds
+    high, need, fast = limits.logit_high, limits.logit_growth, limits.logit_fast
     growth = last / max(middle, 1e-9)
     if not (last > high and growth >= need) and not (last > high / 2 and growth >= fast):
         return None
@@ -260,7 +261,7 @@ def layers(attempt: AttemptView) -> Iterator[tuple[Sequence[Series], Floats, Flo
     loads_logged = attempt.by_role(Role.EXPERT_LOAD)
     for family in grouped(loads_logged, lambda s: _AN_EXPERT.sub(r"\1", s.metric, count=1)).values():
         first, steps = family[0], family[0].steps.astype(float)
-        if len(family) >= FEWEST_EXPERTS and all(np.array_equal(s.steps, first.steps) for s in family):
+        if len(family) >= FEWEST_EXPERTS and all(s.has_steps_of(first) for s in family):
             loads = np.array([s.values for s in family])
             total = loads.sum(0)
             ok = np.isfinite(total) & (total > 0)
@@ -377,7 +378,7 @@ def _rising_rate(view: View) -> Iterator[Finding]:
 
 
 def live_spikes(view: View) -> Floats:
-    """Of each spike on the live course its position (share of the live points), height (log units), step."""
+    """Position (share of the live points), height (log units) and step of each spike on the live course."""
     rows: list[tuple[float, float, float]] = []
     base = 0
     for attempt in view.attempts:

@@ -334,7 +334,8 @@ def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def left_from(length: Series) -> tuple[float, float, float] | None:
-    """Of a length: the last step at half its end or less, the level there, and its end; None if never."""
+    """The last step at which a length was at most half of its final level, the level there, and the final
+    level; None if it was never so short."""
     steps, level = in_blocks(length, measure.BLOCKS)
     end = float(np.mean(level[-2:])) if len(level) else 0.0
     low = np.flatnonzero(level <= end / GROWN_TIMES)
@@ -381,7 +382,7 @@ def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def goes_along(score: Series, objective: Series) -> bool:
     """Whether a score is the objective in another unit, as the reward of a step is: it is no second judge."""
-    if not np.array_equal(score.steps, objective.steps):
+    if not score.has_steps_of(objective):
         return False
     v, w = score.values, objective.values
     moves = bool(np.isfinite(v + w).all()) and float(np.ptp(v)) > 0 and float(np.ptp(w)) > 0

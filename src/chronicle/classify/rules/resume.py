@@ -63,8 +63,9 @@ from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import median_gap, step_gap
+from chronicle.metrics.arithmetic import finite_of
 from chronicle.model import Finding, Floats, JoinKind, Role, Series
-from chronicle.timeline.joins import play_beyond, value_at
+from chronicle.timeline.joins import bend_allowance, expected_at
 
 NEW_WEIGHTS, RESUME_SPIKE, NOT_RESTORED = "reinitialised", "resume-spike", "lr-not-restored"
 LEAST_LEARNED_LOG = 0.3  # [log units] less is no learning that could be lost
@@ -259,13 +260,13 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     old = [r for a in view.attempts[: attempt.index] if (r := a.learning_rate) is not None and len(r) >= 4]
     old = [r for r in old if r.steps[0] < rate.steps[0] and r.steps[-1] >= reach]
     begins = float(rate.steps[:2][-1])
-    carried = [(value_at(r, begins), play_beyond(r, begins)) for r in old]
-    rates = [(then, play) for then, play in carried if then is not None and then > 0]
+    carried = [(expected_at(r, begins), bend_allowance(r, begins)) for r in old]
+    rates = [(then, bend) for then, bend in carried if then is not None and then > 0]
     now = median(rate.values[:3])
     if not rates or not np.isfinite(now):
         return
-    then, play = min(rates, key=lambda rate: abs(np.log(max(now, 1e-30) / rate[0])))
-    factor = now / then if abs(now - then) > play else 1.0
+    then, bend = min(rates, key=lambda rate: abs(np.log(max(now, 1e-30) / rate[0])))
+    factor = now / then if abs(now - then) > bend else 1.0
     warms = warms_up(rate, limits.lr_falls) and factor < 1 / limits.lr_falls
     lowered = factor < 1 and not warms and join.kind is JoinKind.ROLLBACK
     before = (r.values[r.steps < rate.steps[0]] for r in old)
@@ -281,7 +282,8 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
 def other_rate(
     view: View, attempt: AttemptView, step: float, factor: float, how: str, confidence: float
 ) -> Finding:
-    """The finding; ``factor`` is the learning rate found over the one expected."""
+    """A finding of a learning rate that was not restored; ``factor`` is the rate that was found, divided by
+    the one that was expected."""
     off, least = abs(factor - 1), view.thresholds.lr_differs
     differs = at_least("off the rate that was expected", off, "share", least)
     checks = [*noted(lr_factor=factor, how=how), differs]
@@ -293,7 +295,7 @@ def other_rate(
 def warms_up(rate: Series, factor: float) -> bool:
     """Whether the values rise through the first samples to ``factor`` times the first one or more."""
     head = rate.values[: max(8, len(rate) // 4)]
-    head = head[np.isfinite(head)]
+    head = finite_of(head)
     top = int(np.argmax(head))
     return top >= 2 and head[top] >= factor * head[0] and bool(np.all(np.diff(head[: top + 1]) >= -1e-12))
 
@@ -383,12 +385,16 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
 
 def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None:
     """The finding that the shape of the jump alone gave: a spike, a shift or a divergence."""
-    all_turns = view.once(("late rises",), lambda: tuple(slow_changes.TURN.find(view)))
-    turns = (f for f in all_turns if f.attempt == join.attempt.name)
+    turns = (f for f in _late_rises(view) if f.attempt == join.attempt.name)
     shapes = [f for f in (*typed_findings(view, join.loss), *turns) if f.pattern in REPLACED]
     away = {f.start_step: abs(int(np.searchsorted(join.steps, f.start_step)) - at) for f in shapes}
     near = [f for f in shapes if away[f.start_step] <= max(window // 2, JOIN_SAMPLES)]
     return min(near, key=lambda f: away[f.start_step], default=None)
+
+
+@kept
+def _late_rises(view: View) -> tuple[Finding, ...]:
+    return tuple(slow_changes.TURN.find(view))
 
 
 REPEATED = Rule("repeated-data", (REPEATED_DATA,), replays, replaces=REPLACED)

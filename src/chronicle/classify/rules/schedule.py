@@ -44,12 +44,12 @@ from chronicle.classify import measure
 from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import NOISE_FLOOR_LOG, Excess, confidence_of, fit, median, positive, step_at
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
-from chronicle.classify.rules.loss_shapes import BUMPS
+from chronicle.classify.rules.loss_shapes import BUMPS, SHIFT
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, index_at
 from chronicle.model import Finding, Floats, Role, Series
 
-DROP, RAMP, SHIFT = "lr-decay-drop", "batch-ramp", "level-shift"
+DROP, RAMP = "lr-decay-drop", "batch-ramp"
 EXPLAINED = frozenset({"grokking", SHIFT})
 EDGE_SAMPLES = 8  # the fewest of a loss on either side of a planned change
 MOST_CHANGES = 24  # epochs or ramps in one log: more are no visible steps

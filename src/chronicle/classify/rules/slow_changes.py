@@ -51,7 +51,7 @@ KINK_PLACES = np.linspace(-0.75, 0.75, 13)  # in windows from the step, where a 
 FEWEST_POINTS = 48  # of a log that can be cut into blocks
 
 
-class Turn(NamedTuple):
+class LateRise(NamedTuple):
     """The step at which a loss turned, how far it rose in log units, and the samples of a block."""
 
     start: int
@@ -81,7 +81,7 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
 
 
 @kept
-def late_turn(view: View, loss: Series) -> Turn | None:
+def late_turn(view: View, loss: Series) -> LateRise | None:
     """The late rise of a loss, on the first scale of averaging that shows one."""
     (steps, y), noise = positive(loss), view.noise(loss)
     for f in typed_findings(view, loss):
@@ -94,7 +94,7 @@ def late_turn(view: View, loss: Series) -> Turn | None:
     return next(filter(None, (last_block(view.thresholds, steps, y, block, noise) for block in blocks)), None)
 
 
-def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: float) -> Turn | None:
+def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: float) -> LateRise | None:
     """The test on one scale: whether the end is above the minimum, further than by chance and than before."""
     medians = block_medians(y, block)
     count, low = len(medians), int(np.argmin(medians))
@@ -105,7 +105,7 @@ def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: 
     if not 1 <= low <= count - 4 or rise < least or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
         return None
     alike = np.sqrt(2) * difference_noise(block_medians(y, 2 * block))  # neighbours count once
-    error = max(difference_noise(medians), alike, 1.25 * noise / np.sqrt(block))
+    error = max(difference_noise(medians), alike, measure.MEDIAN_ERROR * noise / np.sqrt(block))
     up = low + int(np.flatnonzero(medians[low:] > medians[low] + 0.15 * rise)[0])
     since = min(count - up, up)
     apart = float(np.mean(medians[up:]) - np.mean(medians[up - since : up]))
@@ -117,7 +117,7 @@ def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: 
     together = apart / (error * float(np.sqrt(2 / since))) if since >= 6 else 0.0
     if rise < max(limits.turn_clear, limits.turn_t * error) and together < limits.turn_joint_t:
         return None
-    return Turn(int(steps[len(y) - (count - up) * block]), rise, max(rise / error, together), block)
+    return LateRise(int(steps[len(y) - (count - up) * block]), rise, max(rise / error, together), block)
 
 
 def block_medians(y: Floats, block: int, most: int = 64) -> Floats:

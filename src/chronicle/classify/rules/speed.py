@@ -24,7 +24,7 @@ hang
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import numpy as np
@@ -71,18 +71,18 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
     before = y[max(a - USUAL_SAMPLES, 0) : a]
     if min(len(before), len(y) - a) < limits.slow_samples:
         return
-    slower = sign * (y[a:] - median(before))
+    usual_log = median(before)
+    slower = sign * (y[a:] - usual_log)
     b = slow_until(slower, least, limits.midway) + a
     a += slow_from(slower[: b - a], least, limits.midway)
-    lasts, share = steps[b - 1] - steps[a], 1 - float(np.exp(-sign * median(y[a:b] - median(before))))
-    usual, slow = float(np.exp(median(before))), float(np.exp(median(y[a:b])))
+    lasts, share = steps[b - 1] - steps[a], 1 - float(np.exp(-sign * median(y[a:b] - usual_log)))
+    slow_log = median(y[a:b])
+    usual, slow = float(np.exp(usual_log)), float(np.exp(slow_log))
     rounding = ROUNDED_UNITS * last_decimal(series.values)
     if abs(usual - slow) - rounding < limits.slower * max(usual, slow):
         return
     around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
-    sizes = attempt.first(Role.BATCH_SIZE)
-    before_it, after_it = (value_at(sizes, step) if sizes is not None else 1.0 for step in around)
-    if not np.isclose(before_it, after_it, rtol=limits.slower):
+    if not _is_same_work(attempt, around, limits.slower):
         return
     checks = [
         at_least("fall of the speed", share, "share", limits.slower, "slower_share"),
@@ -92,7 +92,7 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
     ]
     if b == len(y):
         first, last = (median(part) for part in np.array_split(y[a:b], 3)[::2])
-        checks += noted(still_slowing_share=(last - first) / (median(y[a:b]) - median(before)))
+        checks += noted(still_slowing_share=(last - first) / (slow_log - usual_log))
     if setting := setting_at(attempt, steps[a]):
         checks += noted(explained_by=f"{setting} was set anew")
     end, peak = steps[b] if b < len(steps) else None, steps[a + int(np.argmax(sign * y[a:b]))]
@@ -109,6 +109,13 @@ def setting_at(attempt: AttemptView, step: float) -> str:
         if rare and np.any(away <= SETTING_SAMPLES) and OF_MACHINES.isdisjoint(name_words(series.metric)):
             return series.metric
     return ""
+
+
+def _is_same_work(attempt: AttemptView, steps: Iterable[float], tolerance: float) -> bool:
+    """Whether the batch has the same size at two steps, but for this share of it; also if none is logged."""
+    sizes = attempt.first(Role.BATCH_SIZE)
+    before, after = (value_at(sizes, step) if sizes is not None else 1.0 for step in steps)
+    return bool(np.isclose(before, after, rtol=tolerance))
 
 
 def slow_until(slower: Floats, least: int, midway: float) -> int:

@@ -37,7 +37,16 @@ from itertools import islice
 import numpy as np
 
 from chronicle.classify import measure
-from chronicle.classify.course import CLIMBS, HEALTHY, LEAD_NATS, STOPPED, WAITS, Contest, may_deviate
+from chronicle.classify.course import (
+    CLIMBS,
+    HEALTHY,
+    LEAD_NATS,
+    STOPPED,
+    WAITS,
+    WARM_UP_SHARE,
+    Contest,
+    may_deviate,
+)
 from chronicle.classify.kernel import Kind
 from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, finite, median, positive, running
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted
@@ -53,7 +62,6 @@ from chronicle.model import Finding, Floats, Role, Series
 
 FEWEST_FLAT_POINTS = 16  # in which a calm loss can be told to stay
 START_SHARE = 0.12  # of the log, in which a loss may fall in any way before it stands still
-WARM_UP_SHARE = 0.15  # of the log: a loss that waits no longer is only warming up
 NO_FALL_SHARE = 0.1  # of a later fall: a loss that fell by less had not begun to learn
 AT_ONCE_SHARE = 0.1  # of the log, in which a sudden fall is over
 MOST_OF_FALL = 0.8  # share of a fall that must lie there

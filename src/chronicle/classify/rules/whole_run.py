@@ -153,12 +153,18 @@ def learned_elsewhere(view: View, attempt: AttemptView, loss: Series) -> bool:
     """Whether a loss twice as long had fallen as little where this one ended, and then was learned; or an
     earlier attempt had learned, and this one begins nearer to where that came to than to where it began."""
     least, end, first = view.thresholds.learned, loss.steps[-1], positive(loss)[1][:2]
-    judged = ((a, a.loss) for a in view.attempts if a.loss is not None and len(a.loss) >= FEWEST_POINTS)
-    known = ((a.index, *positive(judged_loss)) for a, judged_loss in judged)
-    courses = view.once(("learned",), lambda: [c for c in known if len(c[2]) and learned(c[2]) >= least])
+    courses = _learned_courses(view)
     starts = (y[: np.searchsorted(steps, end, "right")] for _, steps, y in courses if steps[-1] >= 2 * end)
     before = (y[:2].mean() - learned(y) / 2 for index, _, y in courses if index < attempt.index)
     return any(first.mean() < y for y in before) or any(len(y) and y[0] - y.min() < least for y in starts)
+
+
+@kept
+def _learned_courses(view: View) -> list[tuple[int, Floats, Floats]]:
+    """Index, steps and log values of each attempt whose loss was learned."""
+    judged = ((a, a.loss) for a in view.attempts if a.loss is not None and len(a.loss) >= FEWEST_POINTS)
+    known = ((a.index, *positive(loss)) for a, loss in judged)
+    return [course for course in known if len(course[2]) and learned(course[2]) >= view.thresholds.learned]
 
 
 def learned(y: Floats) -> float:
@@ -345,8 +351,8 @@ def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
     if len(whole) < FEWEST_POINTS or any(moves(y) for y in (whole, *losses) if len(y) >= FEWEST_POINTS):
         return None
     judged = {loss for _, loss, _ in long}
-    others = (s for a in view.attempts for s in a.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s not in judged)
-    parts = (s for a in view.attempts for s in a.by_role(Role.PART_LOSS))
+    others = (s for s in view.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s not in judged)
+    parts = view.by_role(Role.PART_LOSS)
     fall = any(falls(s, STILL_ERRORS) for s in others) or any(falls(s, measure.TREND_ERRORS) for s in parts)
     if fall or _gets_better(view):
         return None
@@ -361,14 +367,14 @@ def _levels(loss: Series) -> Floats:
 
 
 def _gets_better(view: View) -> bool:
-    return any(measure.improves(s) for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *SCORES))
+    return any(measure.improves(s) for s in view.by_role(Role.OBJECTIVE, *SCORES))
 
 
 def hardly_learns(view: View) -> bool:
     """Whether every loss fell by less than counts as learning and nothing got better: no success."""
     if begins_late(view.span, max(map(step_gap, view.losses), default=0.0)) or _gets_better(view):
         return False
-    losses = (s for a in view.attempts for s in a.by_role(*LOSSES))
+    losses = view.by_role(*LOSSES)
     judged = [(learned(y), y) for _, y in map(positive, losses) if len(y) >= MIN_POINTS]
     if any(fall >= view.thresholds.learned and moves(y) for fall, y in judged):
         return False

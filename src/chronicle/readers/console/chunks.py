@@ -442,8 +442,8 @@ def _offset_s(zone: str) -> float:
     return int(f"{match[1]}1") * (3600.0 * int(match[2]) + 60.0 * int(match[3])) if match else 0.0
 
 
-def shortened(text: str) -> str:
-    """As much of a line as is read: its beginning, and more where pair follows pair (verl) or cell cell."""
+def as_read(text: str) -> str:
+    """The beginning of a line, as far as it is read: farther in a dense row of pairs (verl) or cells."""
     is_dense = len(text) > _LONGEST and len(_A_PAIR.findall(text, 0, _LONGEST)) >= _DENSE
     return text[: _LONGEST_DENSE if is_dense else _LONGEST]
 

@@ -1,7 +1,7 @@
 """Stage 5 of reading console text: finds the step of each record, by what counts in the log.
 
-A `Plan` says which names count; `plan.py` makes it from a look at the log. A `Course` follows the records in
-order and turns their counts into steps that continue over epochs, until a launch begins again.
+A `Plan` says which names count; `plan.py` makes it from a look at the log. A `Counting` follows the records
+in order and turns their counts into steps that continue over epochs, until a launch begins again.
 
 A record that repeats another one is no second sample: one that came through a second handler of the logger,
 stands in the summary of an epoch (with fewer counters and digits), or in a `tqdm` bar that is redrawn with
@@ -163,7 +163,7 @@ class _Launch:
     counts_passes: bool = False  # whether whole passes over the batches are the epochs
 
 
-class Course:
+class Counting:
     """Where a log is, record by record. Where phases are told apart, an evaluation stands at the training."""
 
     def __init__(self, plan: Plan) -> None:
@@ -399,7 +399,8 @@ _BAR_RATE = re.compile(r"([\d.]+)(?:it/s|s/it)")
 
 
 class _Said(NamedTuple):
-    """What a record said: names, values, where the words of its line begin, how many counters, evaluation."""
+    """What a record said: names and values, the place where the words of its line begin, the number of
+    counters, and whether it is of an evaluation."""
 
     names: Sequence[str] = ()
     values: Sequence[float] = ()

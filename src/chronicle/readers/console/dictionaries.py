@@ -23,18 +23,17 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.metrics.arithmetic import any_numbers
-from chronicle.model import Attempt, Fault, Floats, Place, Role, Steps
-from chronicle.readers.columns import FILTERED_LOSS, number, numbers
+from chronicle.model import Attempt, Fault, Floats, Mask, Place, Role, Steps
+from chronicle.readers.columns import CLOSING, FILTERED_LOSS, number, numbers
 from chronicle.readers.console.chunks import time_in, words_start
 from chronicle.readers.console.log import Line, Log, Rows
 from chronicle.readers.text import clean
 
 # --- Hugging Face's Trainer ---
 _A_TEXT = r": (?:True|False|None)\b|: '(?!-?nan|-?inf)[A-Za-z_/]"  # a value of settings: `'cuda': True`
-_NO_TRAINING = rf"(?!eval_|train_runtime|[^{{}}\n]{{0,4000}}?(?:{_A_TEXT}))"
+_NO_TRAINING = rf"(?!eval_|{CLOSING}|[^{{}}\n]{{0,4000}}?(?:{_A_TEXT}))"
 _HF_MARKS = (rf"\{{'{_NO_TRAINING}[^{{}}\n]{{0,4000}}?'epoch': '?\d".encode(),)
 
 _HF_LINE = re.compile(rb"\{'[\w./ -]+': |(?:^|[\s:|)\]>])\d+%\|[^|]*\| *\d+/\d+ \[")
@@ -45,7 +44,6 @@ _BAR = re.compile(r" *\d+%\|[^|]*\| *(\d{1,18})/(\d{1,18}) \[")
 _OF = re.compile(r"'(global_step)/max_steps': '(\d{1,18})/\d+'")  # ms-swift
 _STEPS = ("global_step", "step")  # of trainers whose lines name the step
 _OF_TRAINING = re.compile(r"loss|(?!eval|train|test)\w+_loss")  # SetFit calls it embedding_loss
-_SUMMARY = "train_runtime"
 _EPOCH_ERROR, _EPOCH_ERROR_SHARE = 0.006, 0.0006  # epochs are printed with two decimals, or with four digits
 _LATE_EPOCHS = 0.1  # by which the last bar is further than an evaluation, at least
 _MOST_BARS, _MOST_EPOCHS = 64, 1e6
@@ -187,7 +185,7 @@ class Bars:
         return float(max(maybe[maybe > 0], key=agreeing, default=0.0)), False
 
 
-def _fit(steps: Steps, epochs: Floats, steps_per_epoch: float) -> NDArray[np.bool_]:
+def _fit(steps: Steps, epochs: Floats, steps_per_epoch: float) -> Mask:
     """Whether the epochs of lines agree with these steps."""
     with np.errstate(invalid="ignore"):
         error = np.maximum(_EPOCH_ERROR, _EPOCH_ERROR_SHARE * epochs)
@@ -201,57 +199,79 @@ def _fit_alone(steps: Steps, epochs: Floats) -> bool:
     return bool(_fit(steps, epochs, float(np.sum(steps**2.0) / np.sum(steps * epochs))).all())
 
 
+@dataclass
+class _Lines:
+    """How many lines of a training were counted, and what the last ones said."""
+
+    n_rows: int = 0
+    n_filtered: int = 0  # losses that the Trainer filtered
+    has_ended: bool = False
+    epoch: float = math.nan
+    first_epoch: float = math.nan
+    before: dict[str, float] = field(default_factory=dict)  # of the last record
+    is_doubled: bool | None = None  # whether records come twice, as the first one does
+
+    def new_in_repeated(self, values: Mapping[str, float]) -> dict[str, float] | None:
+        """What is new in a record that comes again where the first one does: a callback prints what the
+        Trainer rounds, or rounds some of what the Trainer prints. None for any other record."""
+        before, self.before = self.before, dict(values)
+        is_same = bool(before) and all(_is_rounded(name, value, values) for name, value in before.items())
+        if before and self.is_doubled is None:
+            self.is_doubled = is_same
+        if not (self.is_doubled and is_same):
+            return None
+        self.before = {}
+        return {name: value for name, value in values.items() if name not in before}
+
+    def count(self, values: Mapping[str, float], loss: str) -> None:
+        """Counts a training line, from one again where the epochs restart, or fall after a summary or to
+        where the learning rate has not been warmed up yet."""
+        self.epoch, before = values.get("epoch", math.nan), self.epoch
+        is_first = self.epoch <= self.first_epoch + _EPOCH_ERROR or values.get("learning_rate") == 0.0
+        if self.epoch < before and (self.has_ended or is_first):
+            self.n_rows, self.has_ended = 0, False
+        if not self.n_rows:
+            self.first_epoch = self.epoch
+        self.n_rows += loss in values or not self.n_rows
+
+
 def _read_hf(path: Path) -> list[Attempt]:
     """Reads one attempt. Raises BadLog if no line contains a number."""
-    bars = Bars()
-    of_lines: dict[str, Any] = {"before": {}, "is_doubled": None, "epoch": math.nan, "first_epoch": math.nan}
-    log = Log(path, "hf-console", bars=bars, n_rows=0, filtered=0, ended=False, **of_lines)
-    log.axis, own = "row", log.state
+    bars, lines = Bars(), _Lines()
+    log = Log(path, "hf-console", bars=bars, lines=lines)
+    log.axis = "row"
     for line, values in _dictionaries(log, bars):
-        if (more := _new_in_repeated(own, values)) is not None:
+        if (more := lines.new_in_repeated(values)) is not None:
             if bars.waiting:
                 bars.waiting[-1].values.update(more)
-            elif own["n_rows"] and more:
-                log.add(line, own["n_rows"], more)
+            elif lines.n_rows and more:
+                log.add(line, lines.n_rows, more)
             continue
         bars.loss = bars.loss or next(filter(_OF_TRAINING.fullmatch, sorted(values)), "")
-        if _SUMMARY in values and bars.loss not in values:  # some log the time so far in each line
+        if CLOSING in values and bars.loss not in values:  # some log the time so far in each line
             log.fact("summary", values)
             log.facts["ended"] = "finished"  # whatever fails after it
-            bars.end_epoch, own["ended"] = values.get("epoch", 0.0), True
+            bars.end_epoch, lines.has_ended = values.get("epoch", 0.0), True
             continue
         if bars.loss in values:
             log.facts.pop("ended", None)  # a training that went on after its end
-        own["filtered"] += values.get(bars.loss) == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
+        lines.n_filtered += values.get(bars.loss) == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
         step = next(filter(None, (values.pop(name, None) for name in _STEPS)), None)
         if step is not None and step == step // 1:
             log.axis = "step"
             log.add(line, int(step), values)
-        elif not own["n_rows"] and bars.drawn:  # drawn before the first line, if at all
+        elif not lines.n_rows and bars.drawn:  # drawn before the first line, if at all
             log.axis = "step"
             bars.waiting.append(Row(line, values, bars.latest))
         else:
-            _count(own, values, bars.loss)
-            log.add(line, own["n_rows"], values)
+            lines.count(values, bars.loss)
+            log.add(line, lines.n_rows, values)
     log.add_rows(bars.end())
     log.truncated |= bool(bars.waiting)  # no bar came after them: the end is missing
     attempt = log.attempt()
-    if filtered := own["filtered"]:
+    if filtered := lines.n_filtered:
         attempt = replace(attempt, faults=(*attempt.faults, Fault(Place(str(path)), FILTERED_LOSS, filtered)))
     return [attempt]
-
-
-def _new_in_repeated(own: dict[str, Any], values: Mapping[str, float]) -> dict[str, float] | None:
-    """What is new in a record that comes again where the first one does: a callback prints what the Trainer
-    rounds, or rounds some of what the Trainer prints. None for any other record."""
-    before, own["before"] = own["before"], dict(values)
-    is_same = bool(before) and all(_is_rounded(name, value, values) for name, value in before.items())
-    if before and own["is_doubled"] is None:
-        own["is_doubled"] = is_same
-    if not (own["is_doubled"] and is_same):
-        return None
-    own["before"] = {}
-    return {name: value for name, value in values.items() if name not in before}
 
 
 def _is_rounded(name: str, value: float, exact: Mapping[str, float]) -> bool:
@@ -260,18 +280,6 @@ def _is_rounded(name: str, value: float, exact: Mapping[str, float]) -> bool:
         return name in exact and round(value, 2) == round(exact[name], 2)
     is_rate = name == "learning_rate" and value == float(f"{exact[name]:.4e}")
     return value == exact[name] or is_rate or (math.isnan(value) and math.isnan(exact[name]))
-
-
-def _count(own: dict[str, Any], values: Mapping[str, float], loss: str) -> None:
-    """Counts a training line, from one again where the epochs restart, or fall after a summary or to where
-    the learning rate has not been warmed up yet."""
-    own["epoch"], before = values.get("epoch", math.nan), own["epoch"]
-    is_first = own["epoch"] <= own["first_epoch"] + _EPOCH_ERROR or values.get("learning_rate") == 0.0
-    if own["epoch"] < before and (own["ended"] or is_first):
-        own |= {"n_rows": 0, "ended": False}
-    if not own["n_rows"]:
-        own["first_epoch"] = own["epoch"]
-    own["n_rows"] += loss in values or not own["n_rows"]
 
 
 def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:

@@ -23,7 +23,7 @@ from chronicle.metrics.values import gathered
 from chronicle.model import Attempt, Floats, Role, Steps
 from chronicle.readers.console import line_records, pairs
 from chronicle.readers.console.chunks import PossibleRecord
-from chronicle.readers.console.counting import LABEL, Course, Repeats
+from chronicle.readers.console.counting import LABEL, Counting, Repeats
 from chronicle.readers.console.line_records import (
     LAUNCH,
     LOADED,
@@ -69,7 +69,7 @@ def read(path: Path) -> list[Attempt]:
     reader = LogReader(path)
     reader.read_all()
     log, plan, columns = reader.log, reader.plan, reader.log.rows.columns
-    log.axis = reader.course.axis
+    log.axis = reader.counting.axis
     if plan.of_items:
         log.axis = "item"
         log.fact("rows", "results of trials or trainings, no steps")
@@ -80,11 +80,11 @@ def read(path: Path) -> list[Attempt]:
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del columns[name]
     leave_first_of_epoch(columns, [*filter(is_judged, columns)])
-    if reader.course.counter == PROGRESS:
+    if reader.counting.counter == PROGRESS:
         _settle_bars(log)
     _name_improvements(columns)
     log.rows.columns = columns = held_out_by_file(path, columns)
-    log.rows.roles |= roles_by_program(columns, reader.course.counter)
+    log.rows.roles |= roles_by_program(columns, reader.counting.counter)
     return log.attempts()
 
 
@@ -188,7 +188,7 @@ class LogReader:
     def __init__(self, path: Path) -> None:
         head = Head.of(path)
         self.plan = plan = plan_of(head)
-        self.course, self._gatherer, self._repeats = Course(plan), Gatherer(shapes_of(head)), Repeats()
+        self.counting, self._gatherer, self._repeats = Counting(plan), Gatherer(shapes_of(head)), Repeats()
         self._arguments = ""  # the signature of the line with the arguments of the program
         self._count = _RowCount()
         self._in_blocks = dict[str, None]()  # names that stand in a block with what counts
@@ -218,7 +218,7 @@ class LogReader:
         """Reads the log to its end, or to a block whose counter is still to come."""
         for record in self._new_records():
             step, counts = self._step_of(record)
-            values = record.numbers(self.course.counter, self.plan.phases)
+            values = record.numbers(self.counting.counter, self.plan.phases)
             if self.plan.by_row:
                 is_known = self._any_known(values)
                 step, counts = self._row_of(record, values, step, is_known), True
@@ -242,7 +242,7 @@ class LogReader:
     def _is_cut_block(self, record: Record) -> bool:
         """Whether the log ends in a block, above the counter that such blocks have. Evaluations that
         a heading announced have none. Keeps the names of blocks that have it."""
-        if self.course.counter in record.shape:
+        if self.counting.counter in record.shape:
             self._in_blocks.update(dict.fromkeys(record.shape))
             return False
         may_be_cut = record.is_open and not record.evaluation
@@ -262,7 +262,7 @@ class LogReader:
             if event in (LAUNCH, REPEATED, TRIAL, SETTINGS):
                 self._announce(record)
                 continue
-            if self.course.is_unnamed_evaluation(record, announced=self._announced):
+            if self.counting.is_unnamed_evaluation(record, announced=self._announced):
                 record.evaluation = record.evaluation or "eval"
             record.evaluation = record.evaluation or self._evaluation
             if self._repeats.is_repeat(record):
@@ -292,22 +292,22 @@ class LogReader:
     def _step_of(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, and whether it counts. After a line that announces a launch, a step that does
         not grow is the first of another launch; after one that resumes, any step is."""
-        log, course, plan, launch = self.log, self.course, self.plan, self._launch
+        log, counting, plan, launch = self.log, self.counting, self.plan, self._launch
         trial = self._named_trial = record.form.trial or self._named_trial
         is_other_trial = trial != self._trial
-        is_other_stage = course.begins_stage(record, log.rows.steps)
-        is_announced = bool(launch.event) or is_other_trial or is_other_stage or course.ends_elsewhere(record)
-        position_before = course.position
+        is_other_stage = counting.begins_stage(record, log.rows.steps)
+        is_announced = any((launch.event, is_other_trial, is_other_stage, counting.ends_elsewhere(record)))
+        position_before = counting.position
         step, counts = self._count_record(record)
-        names_epoch = record.epoch is not None and course.counter == record.epoch.name  # perhaps as a heading
-        begins_pass = course.has_begun_pass(position_before) and self._has_paused(record)
+        is_epoch = record.epoch is not None and counting.counter == record.epoch.name  # perhaps as a heading
+        begins_pass = counting.has_begun_pass(position_before) and self._has_paused(record)
         is_announced |= begins_pass
         goes_on = self._loaded and (launch.event == REPEATED or record.goes_on_from(self._loaded))
         launch.resumed |= bool(goes_on) and self._has_paused(record)
         self._loaded = "" if counts else self._loaded
-        is_aside = PROGRESS in record.shape and course.counter not in ("", *record.shape)
+        is_aside = PROGRESS in record.shape and counting.counter not in ("", *record.shape)
         counts_on = counts and (not is_aside or any(map(is_judged, record.shape)))
-        may_begin = (is_announced or launch.resumed) and (counts_on or plan.by_row or names_epoch)
+        may_begin = (is_announced or launch.resumed) and (counts_on or plan.by_row or is_epoch)
         if not may_begin:
             return step, counts
         facts = ({"trial": trial} if trial else {}) | {**launch.settings}
@@ -318,14 +318,14 @@ class LogReader:
         is_first = plan.by_row or is_other_stage or not len(log.rows)
         by_count = is_other_trial or begins_pass or launch.event == LAUNCH
         heading, self._heading = self._heading, None
-        if is_announced and (is_first or course.is_behind(position_before, counted=by_count)):
+        if is_announced and (is_first or counting.is_behind(position_before, counted=by_count)):
             log.launch(facts)
-            course.launch()
+            counting.launch()
             if is_other_trial:
                 self._count = _RowCount(arguments_row=self._count.arguments_row)
             return self._count_record(record)
         if heading is not None:  # no launch has begun, so it says what the training has reached
-            values = heading.numbers(course.counter, plan.phases)
+            values = heading.numbers(counting.counter, plan.phases)
             self._take_row(heading, values, position_before[0] if self._any_known(values) else None, False)
         return step, counts
 
@@ -342,11 +342,11 @@ class LogReader:
         elif event == TRIAL:
             event, self._named_trial = self._launch.event or REPEATED * (trial == self._trial), trial
         self._launch.event = event
-        self.course.announce_launch()
+        self.counting.announce_launch()
 
     def _count_record(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record in the course of the log, or the row where none counts; whether it counts."""
-        return (self._count.row, False) if self.plan.by_row else self.course.step(record)
+        return (self._count.row, False) if self.plan.by_row else self.counting.step(record)
 
     def _has_paused(self, record: Record) -> bool:
         """Whether the longest pause so far lies before a record: no round of a training waits so long."""
@@ -418,7 +418,7 @@ class LogReader:
         self._count.arguments_row = self._count.row
         if not self.plan.by_row or n_rows >= _FEWEST_POINTS:
             self.log.launch(facts)
-            self.course.launch()
+            self.counting.launch()
             self._count = _RowCount()
 
     def _with_epoch_above(self, record: Record, values: dict[str, float], counts: bool) -> dict[str, float]:
@@ -477,7 +477,7 @@ class LogReader:
         if learned is None or not self._tries_left:
             return 0
         reading = learned.reading
-        places = reading.form.kept.get(self.course.counter)
+        places = reading.form.kept.get(self.counting.counter)
         other_trial = (reading.form.trial or self._named_trial) != self._trial
         if self._evaluation or launch.event or launch.resumed or self._loaded or other_trial:
             return 0
@@ -488,13 +488,13 @@ class LogReader:
         if not self._repeats.goes_on(reading) or not log.leads(places, reading.who):
             return 0
         values = learned.columns(matches)
-        steps = self.course.go_on(reading.form, values, reading.ends)
+        steps = self.counting.go_on(reading.form, values, reading.ends)
         if n := len(steps):
             all_values = [values.get(i, np.full(n, same))[:n] for i, same in enumerate(reading.values)]
             times = np.array([learned.time(match.string) for match in matches[:n]])
             columns = {name: all_values[place] for name, place in places.items()}
             log.extend(np.array(numbers[:n]), steps, columns, times, reading.who)
-            *_, count = self.course.position
+            *_, count = self.counting.position
             self._repeats.pass_on([float(column[-1]) for column in all_values], int(steps[-1]), count)
         self._tries_left -= not n
         return n

@@ -106,7 +106,7 @@ class LineFormat:
         cells = self.pair.findall(units_as_names(match["rest"]))
         named = [(of + name.strip(), text, unit) for name, text, unit in cells]
         units |= {name: unit for name, _, unit in named if unit and name not in units}
-        known = [cell for cell in named if not (cell[0] in self.durations and "n" in cell[1])]
+        known = [cell for cell in named if not (cell[0] in self.durations and "n" in cell[1])]  # nan
         values = numbers(((name, text) for name, text, _ in known), self.as_number)
         for name, _, unit in known:
             if name in self.durations and unit == "s" and units[name] == "ms":

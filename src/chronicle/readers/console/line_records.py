@@ -23,7 +23,7 @@ from chronicle.metrics.aliases import in_english, word_set
 from chronicle.metrics.names import LOSSES, MEASURES, name_words, role_of
 from chronicle.readers.columns import number
 from chronicle.readers.console import pairs
-from chronicle.readers.console.chunks import shortened, time_in, words_start
+from chronicle.readers.console.chunks import as_read, time_in, words_start
 from chronicle.readers.console.line_shapes import Reading, Shapes, Words, form_of
 from chronicle.readers.console.log import Line, Source
 from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, is_known, is_result
@@ -411,7 +411,7 @@ class Gatherer:
     def _parse(self, text: str) -> Reading | None:
         """What a line says that means the same wherever it stands; None for any other line."""
         who, start = words_start(text)
-        words, indentation = in_english(shortened(text[start:].strip())), _indentation(text, start)
+        words, indentation = in_english(as_read(text[start:].strip())), _indentation(text, start)
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or BOX.fullmatch(words):
             return None
         vars(table := Table()).update(vars(self._table))
@@ -429,7 +429,7 @@ class Gatherer:
 
     def _records_in_context(self, source: Source) -> Iterator[Record]:
         """The records that are complete with a line whose meaning depends on those before it."""
-        text = in_english(shortened(source.words))
+        text = in_english(as_read(source.words))
         if _RULE.fullmatch(text):
             self._group = ""
             yield from self._end_block()

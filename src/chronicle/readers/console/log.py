@@ -1,7 +1,8 @@
 """What all formats of console text share: a log on its way from lines to attempts.
 
 The package `chronicle.readers.console` shows how a format uses it. Every line that is no record is shown to
-`machine.Faults`, so that faults of machines are found beside the curves, at the step of the record before.
+`machine.MachineFaults`, so that faults of machines are found beside the curves, at the step of the record
+before.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.metrics.arithmetic import equal
+from chronicle.metrics.arithmetic import equal, finite_of
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.console import chunks, machine
 from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, split, time_in, words_start
@@ -273,7 +274,7 @@ class Log:
         self.axis = "step"
         self.facts, self._settings = dict[str, Any](), dict[str, Any]()
         self.events: list[dict[str, Any]] = []
-        self.machine = machine.Faults(path)
+        self.machine = machine.MachineFaults(path)
         self.record_lines, self.looked_at = array("q"), array("q")
         self._watched = _WATCHING.get()
         if self._watched is not None:
@@ -385,7 +386,7 @@ class Log:
         if self._watched is not None:
             self.record_lines.extend(lines.tolist())
         self.rows.extend(lines, steps, columns, times)
-        known = times[np.isfinite(times)]
+        known = finite_of(times)
         self.step, self.time = int(steps[-1]), float(known[-1]) if len(known) else self.time
 
     def add_rows(self, rows: Rows) -> None:
@@ -438,10 +439,10 @@ class Log:
             self.fault(line.number, "the record is not valid JSON; the line was skipped")
         return record if isinstance(record, dict) else {}
 
-    def listed(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[Fault, ...]:
         """What could not be used, then the faults of machines."""
         near = self.rows.times[-1] if self.rows.times else NAN
-        return (*self._faults.values(), *self.machine.listed(near))
+        return (*self._faults.values(), *self.machine.faults(near))
 
     def launch(self, facts: Mapping[str, Any]) -> None:
         """What follows was written by another launch: an attempt of its own, with ``facts`` of its own."""
@@ -475,11 +476,11 @@ class Log:
                 self.fault(number, f"the field {clean(field)!r} is not a number; it was left out", count)
         series = self.rows.series(keep=self._watched is not None)
         if not series:
-            raise BadLog(str(self.path), "holds no numbers. Remedy: check that it is the log of a training")
+            raise BadLog(str(self.path), "holds no numbers", remedy="check that it is the log of a training")
         facts = {**self.machine.facts, **self.facts, **config_facts(self._settings)}
         facts |= {"events": self.events} if self.events else {}
         sources = (str(self.path),)
-        return Attempt(self.path.name, sources, series, facts, self.listed(), self.truncated, self.axis)
+        return Attempt(self.path.name, sources, series, facts, self.faults(), self.truncated, self.axis)
 
 
 def _is_written_out(line: str, before: Iterable[str]) -> bool:

@@ -1,9 +1,9 @@
 """Faults of machines and jobs (Xid, NCCL, out of memory, signals), with time, host and step.
 
-`Faults` gathers them from the lines of a log. The readers of console logs use it, so that a fault stands at
-the step at which it was printed. The reader "machine-log" takes kernel, system and job logs, in which nothing
-else can be read; their faults join the curves when the run is stitched. The table faults.toml beside this
-file says which lines tell of a fault; docs/formats/machine-log.md lists its kinds.
+`MachineFaults` gathers them from the lines of a log. The readers of console logs use it, so that a fault
+stands at the step at which it was printed. The reader "machine-log" takes kernel, system and job logs, in
+which nothing else can be read; their faults join the curves when the run is stitched. The table faults.toml
+beside this file says which lines tell of a fault; docs/formats/machine-log.md lists its kinds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 
 from chronicle.metrics.aliases import has_year, in_year_of
-from chronicle.metrics.values import canonical, moment
+from chronicle.metrics.values import moment, short_node_list
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.chunks import SYSTEM_CLOCK, may_be_log, stamp
 from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of
@@ -134,7 +134,7 @@ _SYSTEM_LINE = re.compile(
 )
 
 
-class Faults:
+class MachineFaults:
     """Faults and facts of one log. The same fault again within ten minutes is counted, not listed."""
 
     FRESH = ("path",)
@@ -169,7 +169,7 @@ class Faults:
             self._before.clear()
         self._before.append((number, line))
 
-    def listed(self, near: float = math.nan) -> tuple[Fault, ...]:
+    def faults(self, near: float = math.nan) -> tuple[Fault, ...]:
         """All faults in the order of the log. A time without a year is moved next to a time that the log
         names elsewhere, else next to ``near``; without either it stays in the placeholder year."""
         near = self._dated if math.isfinite(self._dated) else near
@@ -220,7 +220,7 @@ class Faults:
         if not any(word in line for word in ("odelist", "odeList", "SLURM_")):
             return
         nodes, job = _NODES.search(line), _JOB.search(line)
-        if nodes and "(null)" not in nodes[1] and (hosts := canonical(nodes[1])):
+        if nodes and "(null)" not in nodes[1] and (hosts := short_node_list(nodes[1])):
             self.facts.setdefault("nodes", clean(hosts))
         if job:
             self.facts.setdefault("job", job[1])
@@ -246,11 +246,11 @@ def identify(head: Head) -> bool:
 def read(path: Path) -> list[Attempt]:
     """One attempt without series: what the log says of machines and jobs. The fact "log_of" is "host" for a
     kernel or system log, which may report on other jobs, too, and else "job"."""
-    lines, faults = Lines(path), Faults(path)
+    lines, found = Lines(path), MachineFaults(path)
     for line in lines:
-        faults.look(lines.number, line)
-    facts = {"log_of": "host" if _of_host(Head.of(path).lines) else "job", **faults.facts}
-    return [Attempt(path.name, (str(path),), {}, facts, faults.listed())]
+        found.look(lines.number, line)
+    facts = {"log_of": "host" if _of_host(Head.of(path).lines) else "job", **found.facts}
+    return [Attempt(path.name, (str(path),), {}, facts, found.faults())]
 
 
 def _of_host(start: list[str]) -> bool:

@@ -17,14 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.model import Attempt, Floats, Steps
+from chronicle.model import Attempt, Floats, Mask, Steps
 from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import Chunk, time_in
 from chronicle.readers.console.log import SETTING, Line, Log
 from chronicle.readers.step_axis import step_rank
 
 Bytes = NDArray[np.uint8]
-Mask = NDArray[np.bool_]
 
 NAME = "megatron"
 MARKS = (rb"iteration +\d+ */ *\d+ *\|[^|\n]{1,100}: {0,20}[^\s|]{1,60} *\|",)

@@ -14,16 +14,16 @@ import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, word_set
-from chronicle.metrics.names import LOSSES, MEASURES, compiled, role_of
+from chronicle.metrics.aliases import OF_PHASES, word_set
+from chronicle.metrics.names import JUDGED, MEASURES, compiled, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import WRAPPED, number
-from chronicle.readers.console.chunks import shortened, units_as_names
+from chronicle.readers.console.chunks import as_read, units_as_names
 from chronicle.readers.step_axis import EPOCH_WORDS, is_counter, last_word, may_count, rank_of_name
 
 PROGRESS = "progress"  # the name of "12/100" and of bars
 IMPROVED = "improved "  # begins the name of a loss that is logged only when it is the best so far, or again
-_JUDGED = {*LOSSES, *MEASURES, Role.GRAD_NORM, Role.LEARNING_RATE}
+_JUDGED = {*JUDGED, Role.GRAD_NORM, Role.LEARNING_RATE}
 
 
 class Pair(NamedTuple):
@@ -368,7 +368,7 @@ _PART_NAME = re.compile(
     r"""["']([A-Za-z_][\w ./-]{0,60})["']\s?:|(?:^|(?<=, ))([A-Za-z_]\w{0,60}) (?=[-\d])"""
 )
 _PHASE = re.compile(r"(?i)(?<![\w/])(train(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?|test|dev)(?![\w/])")
-_A_PHASE = re.compile(rf"(?i)(?<![a-z])(?:{'|'.join(sorted(OF_TRAINING | OF_EVALUATION))})(?![a-z])")
+_A_PHASE = re.compile(rf"(?i)(?<![a-z])(?:{'|'.join(sorted(OF_PHASES))})(?![a-z])")
 _COPULA = {"is", "was", "are", "equals"}  # "loss is 2.5" names a loss, but `IS` alone the Inception Score
 _JOINING = re.compile(r"(?i)^(?:(?:with|and|its|the) )+(?=[a-z])")
 _HEADING = re.compile(r"(?i)\b(?:metrics|results|stats) (?=[A-Za-z])")  # of the names in a line
@@ -393,10 +393,10 @@ def of_anyone(name: str) -> str:
 def pairs(text: str) -> list[Pair]:
     """All pairs of a line, in order."""
     if member := _MEMBER.match(text):
-        own = pairs(shortened(text)[member.end() :])
+        own = pairs(as_read(text)[member.end() :])
         if own or member[1]:  # else `Client 3: 0.5`, which has no other name
             return [p if is_counter(p.name) else p._replace(name=f"{member['name']}/{p.name}") for p in own]
-    text = _in_pairs(reworded(shortened(text)))
+    text = _in_pairs(reworded(as_read(text)))
     list_number = _LIST_NUMBER.match(text)
     in_line = [Pair(PROGRESS, float(list_number[1]))] if list_number else []
     unit_start = -1  # of the word behind a number without a name, which is the unit of that number

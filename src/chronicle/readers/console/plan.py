@@ -27,13 +27,13 @@ from chronicle.model import Role
 from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import (
     PossibleRecord,
+    as_read,
     may_be_log,
     sample,
-    shortened,
     with_zeros,
     words_start,
 )
-from chronicle.readers.console.counting import LABEL, Course, Plan
+from chronicle.readers.console.counting import LABEL, Counting, Plan
 from chronicle.readers.console.line_records import BOX, Gatherer, Record
 from chronicle.readers.console.line_shapes import Shapes, is_round
 from chronicle.readers.console.log import Line, text_of
@@ -119,7 +119,7 @@ def _may_train(lines: Sequence[bytes]) -> bool:
 
 def _may_be_of_training(text: str) -> bool:
     """Whether a line has a known name, a counter or a part of a table."""
-    text = in_english(shortened(text))
+    text = in_english(as_read(text))
     if "loss" in text.lower() or header(text) or BOX.fullmatch(text):
         return True
     return any(is_judged(pair.name) or pairs.counts(pair) for pair in pairs_in(text))
@@ -148,7 +148,7 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     )
     without_bars = replace(plan, counters=frozenset(key for key in keys if f"{PROGRESS}/" not in key))
     for tried in (plan, without_bars) if without_bars.counters != keys else (plan,):
-        if _have_growing_steps(records, Course(tried), mentions_training):
+        if _have_growing_steps(records, Counting(tried), mentions_training):
             return tried
     named = [key for key in counters if f"{PROGRESS}/" not in key]  # bars may be those of evaluations
     if named or len({record.epoch.value for record in records if record.epoch}) >= _FEWEST_POINTS:
@@ -426,13 +426,13 @@ def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> b
     return not any(map(all, counted)) and sum(own_turns) >= _RECORDS_A_STAGE * max(1, n_stretches)
 
 
-def _have_growing_steps(records: Iterable[Record], course: Course, mentions_training: bool) -> bool:
+def _have_growing_steps(records: Iterable[Record], counting: Counting, mentions_training: bool) -> bool:
     """Whether records of one kind stand at steps that grow: `_kind_and_fewest` says how many. A training
     that has only begun (`epoch 1/3`) needs one loss, if its steps only grow and its kinds are few."""
     steps_by_kind = dict[tuple[object, ...], list[int]]()
     has_begun, in_epoch = False, False
     for record in records:
-        step, _ = course.step(record)
+        step, _ = counting.step(record)
         in_epoch |= record.epoch is not None  # perhaps in a line above
         if step is None:
             continue

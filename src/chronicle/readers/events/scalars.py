@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.model import Floats
+from chronicle.model import Floats, Mask
 from chronicle.readers.events import tfrecord
-from chronicle.readers.events.tfrecord import BYTES, U8, Ints, Mask, fields, last_of, messages, signed, word
+from chronicle.readers.events.tfrecord import BYTES, U8, Ints, fields, last_of, messages, signed, word
 
 FAR = 1 << 50  # a place outside every file
 LONGEST_TAG = 128  # bytes; records with a longer one are decoded one by one

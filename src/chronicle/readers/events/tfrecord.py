@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from chronicle.model import Mask
 from chronicle.readers.packed import begins_archive
 from chronicle.readers.text import clean
 
 U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]
 Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Damage = list[tuple[int, str]]
 
 HEADER, FOOTER = 12, 4  # bytes of a frame before and after its payload
@@ -350,7 +350,12 @@ def messages(message: bytes, wanted: int) -> list[bytes]:
     return [value for number, kind, value in fields(message) if (number, kind) == (wanted, BYTES)]
 
 
+def decoded(content: bytes) -> str:
+    """The text of a field; bytes that are not UTF-8 are written as escapes."""
+    return clean(content.decode("utf-8", "backslashreplace"))
+
+
 def texts(message: bytes, names: Mapping[int, str]) -> dict[str, str]:
     """The non-empty text fields of a message, by the names given to their numbers."""
     named = ((names[n], v) for n, kind, v in fields(message) if kind == BYTES and n in names and v)
-    return {name: clean(value.decode("utf-8", "backslashreplace")) for name, value in named}
+    return {name: decoded(value) for name, value in named}

@@ -25,13 +25,12 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place, Role, Series, Steps
-from chronicle.readers.columns import attempt_of, number
+from chronicle.readers.columns import CLOSING, attempt_of, number
 from chronicle.readers.facts import config_facts
 from chronicle.readers.step_axis import Column, axis_by_name, counted_by
 from chronicle.readers.text import SQLITE_STARTS, Head
 from chronicle.workspace.locks import scratch
 
-CLOSING = "train_runtime"  # a metric of transformers, logged once with the means over a whole training
 AXIS = "global_step"
 _FEW = 3  # values of the tests after a training, which are logged without a step
 _Points = tuple["array[int]", "array[float]", "array[float]"]  # steps, values, times of a metric
@@ -49,7 +48,7 @@ def only_file(folder: Path, pattern: str, identify: Callable[[Head], bool]) -> P
 def read_launch(folder: Path, file: Path | None, read: Callable[[Path], list[Attempt]]) -> list[Attempt]:
     """The attempt in the file of a launch (see `only_file`), named after the folder. Raises BadLog."""
     if file is None:
-        raise BadLog(str(folder), "is not the folder of one launch. Remedy: name another folder")
+        raise BadLog(str(folder), "is not the folder of one launch", remedy="name another folder")
     return [replace(attempt, name=folder.name) for attempt in read(file)]
 
 
@@ -134,12 +133,13 @@ class PointLog:
         if self.broken:
             faults.append(Fault(Place(str(path)), "point is no number; skipped", self.broken))
         facts = {**self.facts, **config_facts(self.params)}
-        attempt = Attempt(name or path.name, (str(path),), series, facts, tuple(faults), truncated, axis)
+        attempt = Attempt(name, (str(path),), series, facts, tuple(faults), truncated, axis)
         return without_summary(attempt)
 
 
 def _with_last_step(steps: Steps) -> Steps:
-    """Steps of a metric, at its end the one before instead of a few 0: MLflow takes 0 where none is given."""
+    """The steps of a metric; a few 0 at its end are replaced by the step before, since MLflow stores 0 where
+    no step is given."""
     given = np.flatnonzero(steps)
     n = int(given[-1]) + 1 if len(given) else len(steps)
     return np.append(steps[:n], np.full(len(steps) - n, steps[n - 1])) if len(steps) - n <= _FEW else steps
@@ -159,7 +159,7 @@ def seconds(time_ms: Any) -> float | None:
         return None
 
 
-MAX_CELL = 1 << 24  # bytes
+MAX_CELL = 1 << 24  # bytes, also of a message in a file
 MAX_WAIT_S = 60.0  # for a batch of rows
 BATCH_ROWS, MAX_TABLES = 10_000, 1000
 

@@ -21,12 +21,12 @@ from chronicle.errors import BadLog
 from chronicle.metrics.values import distinct_names, gathered
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import trackers
+from chronicle.readers.facts import MAX_TEXT
 from chronicle.readers.text import SQLITE_STARTS, Head, Lines, clean
 from chronicle.readers.trackers import PointLog, Store, typed
 
 _INFINITE = {sign * sys.float_info.max: sign * math.inf for sign in (1, -1)}  # as the database stores it
 MAX_FILES = 10_000  # metrics, parameters or tags of one run
-MAX_TEXT = 1000
 _POINT = re.compile(r"1\d{12} [-+.\w]+ -?\d+")  # of a metric, in the milliseconds of these decades
 SYSTEM = "system/"  # metrics of the machine, which MLflow logs with a step of their own
 
@@ -104,7 +104,7 @@ def read_folder(path: Path) -> list[Attempt]:
     facts |= about({**meta, "name": meta.get("run_name", "")}, tags)
     inputs = [_meta(file.parent) for name, file in _files(path / "inputs") if name.endswith("meta.yaml")]
     sources = (_meta(path.parent / "datasets" / Path(used.get("source_id", "")).name) for used in inputs)
-    used = listed((dataset.get("name", ""), dataset.get("digest", "")) for dataset in sources)
+    used = dataset_names((dataset.get("name", ""), dataset.get("digest", "")) for dataset in sources)
     own = {"experiment": _meta(path.parent).get("name"), "dataset": used}
     facts |= {name: value for name, value in own.items() if value}
     run, faults, truncated = PointLog(facts, SYSTEM), list[Fault](), False
@@ -143,7 +143,7 @@ def _runs(store: Store) -> dict[str, PointLog]:
             continue
         uuid, of_experiment = str(row["run_uuid"]), experiments.get(row["experiment_id"])
         stored = {"experiment": of_experiment, "git_commit": row["source_version"]}
-        stored["dataset"] = listed(datasets.get(uuid, ()))
+        stored["dataset"] = dataset_names(datasets.get(uuid, ()))
         own = {name: str(value) for name, value in stored.items() if value}
         facts[uuid] = {"name": uuid, **about(row, tags.get(row["run_uuid"], {})), **own}
     names = distinct_names((uuid, run["name"]) for uuid, run in facts.items())
@@ -158,7 +158,7 @@ def _datasets_of(store: Store) -> dict[str, list[tuple[Any, Any]]]:
     return gathered((str(run), named[source]) for source, run in inputs if source in named)
 
 
-def listed(datasets: Iterable[tuple[Any, Any]]) -> str:
+def dataset_names(datasets: Iterable[tuple[Any, Any]]) -> str:
     """The distinct data sets in one text: name (digest)."""
     named = dict.fromkeys(f"{name} ({digest})" if digest else str(name) for name, digest in datasets if name)
     return clean(", ".join(named))[:MAX_TEXT]

@@ -27,15 +27,23 @@ from chronicle.metrics.values import distinct_names, gathered, moment
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import trackers
 from chronicle.readers.columns import as_float, columns_of
-from chronicle.readers.events.tfrecord import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
+from chronicle.readers.events.tfrecord import (
+    BYTES,
+    FIXED64,
+    VARINT,
+    decoded,
+    fields,
+    last_of,
+    messages,
+    signed,
+    texts,
+)
 from chronicle.readers.facts import config_facts
 from chronicle.readers.json_lines import Row, flat, whole_document
 from chronicle.readers.packed import most_unpacked, too_large
 from chronicle.readers.text import SQLITE_STARTS, ZIP_STARTS, Faults, Head, clean, json_or_none
-from chronicle.readers.trackers import PointLog, Store, only_file, opened, tables_of, typed
+from chronicle.readers.trackers import MAX_CELL, PointLog, Store, only_file, opened, tables_of, typed
 from chronicle.readers.trackers.wandb import faults_of_records, seconds_of
-
-LONGEST = 1 << 24  # characters of a message
 
 
 @dataclass(frozen=True)
@@ -86,13 +94,13 @@ class OfflineFolder(Offline):
 def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:
     """Calls ``take`` with each object on a line, or in a list on it; returns whether the last line is cut."""
     with file:
-        for number, line in enumerate(iter(partial(file.readline, LONGEST), b""), 1):
+        for number, line in enumerate(iter(partial(file.readline, MAX_CELL), b""), 1):
             content = json_or_none(line)
             messages = content if isinstance(content, list) else [content]
             if messages and all(isinstance(message, dict) for message in messages):
                 for message in messages:
                     take(message)
-            elif not line.endswith(b"\n") and len(line) < LONGEST:
+            elif not line.endswith(b"\n") and len(line) < MAX_CELL:
                 return True
             elif messages:
                 faults.add("message is no JSON object; skipped", line=number)
@@ -172,19 +180,15 @@ def _neptune_snapshot(operation: bytes, log: PointLog) -> None:
 def _entry(entry: bytes) -> tuple[str, Any]:
     """The key and the value of an entry of a map: float64, int64, bool or string."""
     cells = last_of(entry, BYTES)
-    name = _text(cells.get(1, b""))
+    name = decoded(cells.get(1, b""))
     for n, kind, content in fields(cells.get(2, b"")):
         if (n, kind) == (1, FIXED64):
             return name, struct.unpack("<d", content)[0]
         if kind == VARINT:
             return name, signed(content)
         if (n, kind) == (6, BYTES):
-            return name, _text(content)
+            return name, decoded(content)
     return name, None
-
-
-def _text(content: bytes) -> str:
-    return clean(content.decode("utf-8", "backslashreplace"))
 
 
 # --- Comet: an archive of experiment.json and messages.json ---
@@ -257,7 +261,7 @@ def _swanlab_record(log: PointLog, record: bytes) -> None:
             time_s = seconds_of(cells[4]) if 4 in cells else math.nan
             numbers = (cell for _, kind, cell in fields(cells.get(5, b"")) if kind == FIXED64)
             value = struct.unpack("<d", next(numbers, bytes(8)))[0]  # protobuf omits zeros
-            log.point(_text(cells.get(1, b"")), step, value, time_s)
+            log.point(decoded(cells.get(1, b"")), step, value, time_s)
         elif n == _START:
             log.facts |= texts(content, _SWANLAB_RUN)
         elif n == _FINISH and (state := last_of(content, VARINT).get(1, 0)) in _SWANLAB_ENDED:
@@ -304,7 +308,7 @@ def _replaced(console: Path) -> tuple[float, float]:
     """The time [Unix ms] from which the client writes another number in place of NaN, as its console output
     says, and this number; (infinity, NaN) if it never did."""
     with suppress(OSError, ValueError), console.open("rb") as file:
-        for line in iter(partial(file.readline, LONGEST), b""):
+        for line in iter(partial(file.readline, MAX_CELL), b""):
             if replacement := _REPLACED.search(line):
                 return float(json.loads(line)[0].get("timestamp", math.inf)), float(replacement[1])
     return math.inf, math.nan

@@ -24,14 +24,14 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from chronicle.errors import BadLog
-from chronicle.metrics.values import canonical
+from chronicle.metrics.values import short_node_list
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import as_float, number
-from chronicle.readers.console.machine import Faults
-from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, last_of, messages, signed, texts
+from chronicle.readers.console.machine import MachineFaults
+from chronicle.readers.events.tfrecord import BYTES, VARINT, decoded, fields, last_of, messages, signed, texts
 from chronicle.readers.facts import config_facts, leaves
 from chronicle.readers.step_axis import Column
-from chronicle.readers.text import Head, clean, json_or_none
+from chronicle.readers.text import Head, json_or_none
 from chronicle.readers.trackers import attempt_of_calls, only_file, read_launch
 
 LONGEST = 1 << 12  # characters that are kept of a console line that has not ended yet
@@ -149,7 +149,7 @@ class _Run:
             remedy = "remove it, or wait until it is written to"
             raise BadLog(str(self.path), "no metric was logged", remedy=remedy)
         config = {key: value for key, value in self._config.items() if key != "_wandb"}
-        faults = [*faults, *self.console.listed()]
+        faults = [*faults, *self.console.faults()]
         facts = {**self.console.machine.facts, **self._facts, **config_facts(config)}
         columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
         of_run, is_cut = (self.path, self.history.n_rows, columns), truncated or "ended" not in facts
@@ -172,7 +172,7 @@ class _Run:
         """Job and nodes come from Slurm's variables, which W&B stores in lower case and without `SLURM_`."""
         entries = [texts(entry, {1: "key", 2: "value"}) for entry in messages(message, 27)]
         slurm = {entry.get("key", ""): entry.get("value", "") for entry in entries}
-        nodes = canonical(slurm.get("job_nodelist") or slurm.get("nodelist", ""))
+        nodes = short_node_list(slurm.get("job_nodelist") or slurm.get("nodelist", ""))
         facts = {"job": slurm.get("job_id"), "nodes": nodes}
         self._facts |= texts(message, _ENVIRONMENT)
         self._facts |= {key: str(value) for key, value in facts.items() if value}
@@ -188,7 +188,7 @@ class _Console:
     """The faults that a run reports: in console output, in alerts, and in notices of preemption."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.machine = path, Faults(path)
+        self.path, self.machine = path, MachineFaults(path)
         self._unfinished_lines: dict[int, str] = {}  # by stream
         self._reported: list[Fault] = []
         self._dropped, self._below = 0, ""
@@ -213,11 +213,11 @@ class _Console:
     def report(self, what: str, kind: str) -> None:
         self._reported.append(Fault(Place(str(self.path)), what, at_time=self._time, kind=kind))
 
-    def listed(self) -> list[Fault]:
+    def faults(self) -> list[Fault]:
         for line in filter(None, self._unfinished_lines.values()):
             self._look(line)
         self._unfinished_lines.clear()
-        faults = [*self.machine.listed(self._time), *self._reported]
+        faults = [*self.machine.faults(self._time), *self._reported]
         if self._dropped:
             problem = f"W&B dropped rows that were logged below the step it was at, {self._below}"
             faults.append(Fault(Place(str(self.path)), problem, self._dropped))
@@ -328,7 +328,8 @@ class History:
         return counter | {name: Column(values, rows) for name, values, rows in columns}
 
     def _named(self, item: bytes) -> tuple[str, bytes]:
-        """As `named`. Nearly every item ends with a value of less than 128 bytes."""
+        """Like `named`, but faster for values of less than 128 bytes, which nearly all are: the names before
+        them are remembered."""
         before, _, rest = item.partition(_VALUE_KEY)
         text = rest[1:]
         is_short = len(text) > 0 and rest[0] == len(text)
@@ -356,7 +357,7 @@ class History:
 def named(item: bytes) -> tuple[str, bytes]:
     """(name, JSON) of a HistoryItem, ConfigItem, SummaryItem or StatsItem."""
     name = b".".join(messages(item, 2) or messages(item, 1)[-1:])
-    return clean(name.decode("utf-8", "backslashreplace")), last_of(item, BYTES).get(16, b"")
+    return decoded(name), last_of(item, BYTES).get(16, b"")
 
 
 def seconds_of(timestamp: bytes) -> float:
