@@ -61,7 +61,7 @@ WORDS = {  # what else those two readers type
 }
 FIRST_OF_GUIDE = "async text => (await window.chronicleAsk(text)).find(doc => doc.kind === 'guide').href"
 FIRST_RUN = "async text => (await window.chronicleAsk(text)).find(doc => doc.kind === 'run').href"
-TOLD = (  # runs of the gallery: those that answer a question, and those that share its words
+REAL_RUNS = (  # runs of the gallery: those that answer a question, and those that share its words
     *("algoperf-wmt-slow-spike", "bloom-176B-success", "lab-batch-ramp", "lab-loss-scale", "lab-lost-nodes"),
     *(
         "lab-lr-too-high",
@@ -154,11 +154,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def real_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The search of real runs, with the gallery, its cases and the guide."""
-    root = tmp_path_factory.mktemp("told")
+    root = tmp_path_factory.mktemp("real-runs")
     cases = load_cases([shipped_file("gallery")])
-    return written(root, site([specimen(name).entry for name in TOLD], patterns=gallery(), cases=cases))
+    return written(root, site([specimen(name).entry for name in REAL_RUNS], patterns=gallery(), cases=cases))
 
 
 def written(root: Path, data: SiteData) -> Path:
@@ -189,9 +189,9 @@ def test_the_answer_comes_first_and_a_run_that_has_it_before_the_guide(opened: O
 
 @pytest.mark.slow
 def test_what_teams_type_finds_the_run_the_pattern_and_the_place_in_the_guide(
-    chromium: Browser, told: Path
+    chromium: Browser, real_runs: Path
 ) -> None:
-    for opened in opened_page(chromium, told, {"viewport": {"width": 1280, "height": 800}}):
+    for opened in opened_page(chromium, real_runs, {"viewport": {"width": 1280, "height": 800}}):
         page = opened.go("index.html")
         for question, (run, pattern, place) in TYPED.items():
             runs, patterns, places = page.evaluate(FIRST_THREE, question)
@@ -202,9 +202,9 @@ def test_what_teams_type_finds_the_run_the_pattern_and_the_place_in_the_guide(
 
 
 @pytest.mark.slow
-def test_a_match_of_every_word_hides_no_better_one(chromium: Browser, told: Path) -> None:
+def test_a_match_of_every_word_hides_no_better_one(chromium: Browser, real_runs: Path) -> None:
     """One run has both words by chance; those whose titles or patterns have the rare one are there too."""
-    for opened in opened_page(chromium, told, {"viewport": {"width": 1280, "height": 800}}):
+    for opened in opened_page(chromium, real_runs, {"viewport": {"width": 1280, "height": 800}}):
         runs = opened.go("index.html").evaluate(FIRST_THREE, "slow training")[0]
         assert runs == ["runs/lab-slow-node/index.html", "runs/algoperf-wmt-slow-spike/index.html", *runs[2:]]
 

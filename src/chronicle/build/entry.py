@@ -41,12 +41,8 @@ from chronicle.workspace.config import RunConfig
 
 DIAGNOSIS = "chronicle/diagnosis/1"
 ENTRY = "chronicle-entry/2"
-_LISTS = {
-    "faults": model.MachineFault,
-    "presets": Comparison,
-    "events": Event,
-    "copies": str,
-}  # of a diagnosis
+# What the lists of a diagnosis hold.
+_LISTS = {"faults": model.MachineFault, "presets": Comparison, "events": Event, "copies": str}
 
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -132,8 +128,7 @@ def json_schema(what: str) -> dict[str, Any]:
     schema = _object_schema({"diagnosis": Diagnosis, "entry": Entry}[what])
     properties = schema["properties"]
     if what == "diagnosis":
-        kinds = {"faults": model.MachineFault, "presets": Comparison, "events": Event, "copies": str}
-        lists = {name: {"type": "array", "items": _schema_of(kind)} for name, kind in kinds.items()}
+        lists = {name: {"type": "array", "items": _schema_of(kind)} for name, kind in _LISTS.items()}
         properties = {"schema": {"const": DIAGNOSIS}, "run": {"type": "string"}, **properties, **lists}
     else:
         properties["schema"] = {"const": ENTRY}

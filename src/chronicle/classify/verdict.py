@@ -35,7 +35,6 @@ PASSING_NAN_SHARE = 0.05  # of the samples since the first NaN: a run that loses
 DONE_SHARE = 1e-3  # of the highest learning rate: no schedule goes so low before its end
 OF_START_SHARE = 0.01  # of the steps: a rise that is over by then is of the start, however high it is
 MOVES_ALONG = 0.9  # correlation of the moves of a loss with those of the part that is most of it
-SETTING_SAMPLES = 8  # around a change of a logged setting; and the most changes of a setting
 WILD_FALL_SCALES = 6.0  # of a wild loss: two first values are not so far above its end by chance
 WHOLE_RUN, PROPERTIES = having(Trait.WHOLE_RUN), having(Trait.PROPERTY)
 
@@ -385,9 +384,8 @@ def _planned(attempt: AttemptView, finding: Finding) -> Iterator[str]:
     if weighed_anew(attempt, finding):
         yield "no logged part of the loss rose with it, so their weights changed"
     goes_on = finding.pattern in BUMPS or (jumps and _learns_on(attempt.loss, finding))
-    for series in attempt.by_role(Role.OTHER) if goes_on else ():
-        if aliases.OF_MEMORY.isdisjoint(name_words(series.metric)) and _set_anew(series, finding.start_step):
-            yield f"{series.metric} was set anew"
+    for setting in schedule.set_anew(attempt, finding.start_step) if goes_on else ():
+        yield f"{setting} was set anew"
 
 
 def _learns_on(loss: Series | None, finding: Finding) -> bool:
@@ -395,15 +393,6 @@ def _learns_on(loss: Series | None, finding: Finding) -> bool:
     before, peak = (float(finding.evidence.get(f"{name}_loss", 0.0)) for name in ("before", "peak"))
     end = median(finite_of(loss.values)[-LEVEL_SAMPLES:]) if loss is not None else np.inf
     return end > 0 and end * end <= before * peak
-
-
-def _set_anew(series: Series, step: int) -> bool:
-    """Whether a value changes around a step, and so rarely that one of twenty stretches as long holds a
-    change. In a log of few rows it must change within one of them."""
-    edges = np.flatnonzero(series.values[1:] != series.values[:-1]) + 1
-    reach = SETTING_SAMPLES if 20 * SETTING_SAMPLES * len(edges) <= len(series) else 1
-    is_rare = len(edges) <= min(SETTING_SAMPLES, len(series) / (20 * reach))
-    return is_rare and bool(np.any(np.abs(edges - np.searchsorted(series.steps, step)) <= reach))
 
 
 def _jumps(loss: Series | None, finding: Finding) -> bool:

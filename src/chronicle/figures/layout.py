@@ -136,7 +136,7 @@ def _occurrences(
 ) -> list[Occurrence]:
     occurrences = []
     for rank, group in enumerate(gravest):
-        lead, *parts = (f if x is None else x.finding(f) for f in map(drawn, group.told))
+        lead, *parts = (f if x is None else x.finding(f) for f in map(drawn, group.representatives))
         known = (step for part in parts for step in (part.peak_step, part.end_step) if step is not None)
         finding = lead if lead.end_step is None else replace(lead, end_step=max([lead.end_step, *known]))
         end: float | None = finding.end_step

@@ -192,7 +192,9 @@ OF_TRAINING = frozenset(("train", "training", "trn", "learn", "t loss"))
 OF_EVALUATION = word_set("val valid validation eval evaluation test tst dev holdout heldout")
 OF_EVALUATION |= {"held out", "v loss"}
 OF_PHASES = OF_TRAINING | OF_EVALUATION
-OF_MEMORY = word_set("cuda gpu mem memory ram rss vram")  # what it measures is no setting
+# What is measured of memory is no setting of a training, and how many machines there are none of its work.
+OF_MEMORY = word_set("cuda gpu mem memory ram rss vram")
+OF_MACHINES = word_set("device devices gpu gpus node nodes process processes rank ranks worker workers world")
 # What stands before the names of a validation, and in its place before those of the training.
 TWINS = {"v": ("", "t "), "vl": ("tr ",), "vld": ("trn ", "tr "), "va": ("tr ",)}
 KINDS_OF_DATA = word_set("dataset datasets source domain subset corpus")

@@ -197,9 +197,8 @@ def _scatters_alike(undone: Floats) -> bool:
     curve that is no mean, undoing one makes the differences of its noise, and ever larger ones."""
     early, _, late = map(median, np.array_split(np.abs(np.diff(undone, 2)[_FIRST_MOVES:]), 3))
     third = len(undone) // 3
-    alike = min(
-        map(_likeness, (undone[_FIRST_MOVES : 2 * third], undone[third:]))
-    )  # either may hold an event
+    halves = undone[_FIRST_MOVES : 2 * third], undone[third:]  # which overlap; either may hold an event
+    alike = min(map(_likeness, halves))
     return bool(late <= _MORE_LATE * early and alike >= _LEAST_ALIKE)
 
 

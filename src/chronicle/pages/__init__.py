@@ -98,11 +98,8 @@ def guide_js(site: SiteData, guide: Path) -> str:
         if not (text := file.read_text("utf-8")).startswith(_APPENDIX):
             rows += _sections(file.relative_to(guide), text)
     for page in site.patterns:
-        title, text = (
-            f"{plain(page.title)}: causes and remedies",
-            _distinct_words(_of_pattern(page), _A_SECTION),
-        )
-        rows.append([f"patterns/{page.id}.html", title, text])
+        text = _distinct_words(_of_pattern(page), _A_SECTION)
+        rows.append([f"patterns/{page.id}.html", f"{plain(page.title)}: causes and remedies", text])
     for case in site.cases:
         text = _distinct_words(_of_case(case), _A_SECTION)
         rows.append([f"cases/{case.id}.html", plain(case.title), text])

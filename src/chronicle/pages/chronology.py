@@ -137,8 +137,8 @@ def json_feed(site: SiteData) -> str:
 
 def news(rows: Sequence[RunEvent]) -> list[RunEvent]:
     """The rows without the plain end of a run in which something else happened on the same day."""
-    told = {(row.entry.run_id, row.day) for row in rows if not row.is_plain_end}
-    return [row for row in rows if not (row.is_plain_end and (row.entry.run_id, row.day) in told)]
+    with_news = {(row.entry.run_id, row.day) for row in rows if not row.is_plain_end}
+    return [row for row in rows if not (row.is_plain_end and (row.entry.run_id, row.day) in with_news)]
 
 
 def _items(site: SiteData) -> Iterator[dict[str, Any]]:
@@ -335,9 +335,9 @@ def _experiment(entry: Entry, act: _Act) -> Experiment:
 def _time_of(act: _Act, doing: Sequence[str]) -> str:
     """When something was done: as logged, or as the first note on it says; a finding is not done."""
     noted = [note.time for note in act.notes if note.note_kind in doing]
-    any_note, found = [note.time for note in act.notes], [event.time for event in act.done]
-    first = noted if act.finding is not None or not act.done else [*found, *noted]
-    return next(filter(None, (*first, *any_note, *found)), "")
+    any_note, logged = [note.time for note in act.notes], [event.time for event in act.done]
+    first = noted if act.finding is not None or not act.done else [*logged, *noted]
+    return next(filter(None, (*first, *any_note, *logged)), "")
 
 
 def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:

@@ -229,10 +229,11 @@ def _cards_of(site: SiteData, run_ids: tuple[str, ...], pattern: str = "") -> li
 
 
 def _card_of(site: SiteData, entry: Entry, pattern: str) -> Card:
-    found = next((e.patterns[0] for e in deciding(entry.events, entry.verdict) if e.patterns), "")
-    if not found or not pattern or pattern in entry.diagnosis.patterns:
+    deciding_pattern = next((e.patterns[0] for e in deciding(entry.events, entry.verdict) if e.patterns), "")
+    if not deciding_pattern or not pattern or pattern in entry.diagnosis.patterns:
         return card(entry)
-    called = f"Known to be this pattern. From its log alone chronicle calls it: {site.pattern_title(found)}."
+    title = site.pattern_title(deciding_pattern)
+    called = f"Known to be this pattern. From its log alone chronicle calls it: {title}."
     return card(entry)._replace(measure=_caption(called))
 
 

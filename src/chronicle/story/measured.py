@@ -380,7 +380,7 @@ class FindingGroup(NamedTuple):
         return Verdict.GOOD if self.lead.evidence.get("explained_by") else BY_ID[self.lead.pattern].verdict
 
     @property
-    def told(self) -> list[Finding]:
+    def representatives(self) -> list[Finding]:
         """The findings of which its sentences tell: the lead and the gravest one of each other family."""
         gravest_first = sorted(self.parts, key=attrgetter("severity", "start_step"), reverse=True)
         by_family = grouped(gravest_first, lambda part: family(part.pattern))

@@ -55,7 +55,7 @@ _NO_CHANGE_LOG = 0.005  # a smaller change would be written as 0 %
 _BLOCK_SAMPLES = 8  # of a calm course, whose median is a level of it
 # If a calm course ends so far, and so many noise scales, from its best level, the sentence names that level.
 _LOST_LOG, _NOISY_SCALES = math.log(1.25), 3.0
-_DIP_SHARE = 0.5  # of a rise: if more is gone before its peak, the sentence says so
+_DIP_SHARE = 0.5  # of a rise: if more is gone, before its peak or after it, the sentence says so
 _MOST_DATASETS = 4  # data sets that a sentence names one by one
 
 
@@ -165,7 +165,7 @@ class Sentences(FindingView):
         """Whether more than half of a rise was gone in the end, by the samples and by the trend."""
         is_objective = self.is_measured("last_level")  # which has no height above a trend
         by_trend = is_objective or self.value("residual_log") < self.value("height_log") / 2
-        return by_trend and self.came_down(0.5)
+        return by_trend and self.came_down(_DIP_SHARE)
 
     def divergence_after_spike(self) -> Phrases:
         risen, short = self.risen("jumped")
@@ -201,7 +201,7 @@ class Sentences(FindingView):
         if not len(levels):
             return ""
         low = int(levels.argmax() if self.falls else levels.argmin())
-        if self.gone(levels)[low] <= 0.5:
+        if self.gone(levels)[low] <= _DIP_SHARE:
             return ""
         words = self.number_words("low", float(levels[low]), plainly)
         return f"{words} near {self.run.axis.place(int(self.later[0][low * _BLOCK_SAMPLES]))}"

@@ -172,7 +172,7 @@ def _end_event(run: RunView) -> Iterator[Event]:
 def _finding_event(run: RunView, group: FindingGroup) -> Event:
     """The event of a group of findings, named by the gravest one; its text tells all, in order of step."""
     lead = group.lead
-    words, sentences, numbers = _told(run, group)
+    words, sentences, numbers = _group_words(run, group)
     short = words.short
     if explained := lead.evidence.get("explained_by"):
         sentences.append(f"It does not count against the run ({explained}).")
@@ -204,7 +204,7 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
     )
 
 
-def _told(run: RunView, group: FindingGroup) -> tuple[Phrases, list[str], tuple[Quantity, ...]]:
+def _group_words(run: RunView, group: FindingGroup) -> tuple[Phrases, list[str], tuple[Quantity, ...]]:
     """The words for the gravest finding of a group; the sentences about it and about the gravest of each
     other family, in order of step; and the numbers in them."""
     lead, (words, numbers) = group.lead, finding_words(run, group.lead)
@@ -212,7 +212,7 @@ def _told(run: RunView, group: FindingGroup) -> tuple[Phrases, list[str], tuple[
     peaks = lead.pattern in RISES - DIVERGENCES - {"level-shift"}
     stages = f"peaked {times_over(often)}" if peaks else f"came in {count(often)} stages"
     placed = [(lead.start_step, f"{words.sentence} It {stages}." if often > 1 else words.sentence)]
-    for part in group.told[1:]:
+    for part in group.representatives[1:]:
         part_words, part_numbers = finding_words(run, part)
         placed.append((part.start_step, part_words.sentence))
         numbers += part_numbers

@@ -76,8 +76,8 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
     logged = map(each_step_once, attempt.by_role(Role.VALIDATION_LOSS))
     held_out = [s.pick(s.steps >= max(begun_anew)) if begun_anew else s for s in logged]
     asked = [s for s in held_out if measures(s) == measures(loss)] or held_out
-    found = (_overfits(view, attempt, loss, validation, held_out) for validation in asked)
-    yield from islice(filter(None, found), 1)
+    overfitting = (_overfits(view, attempt, loss, validation, held_out) for validation in asked)
+    yield from islice(filter(None, overfitting), 1)
 
 
 def _overfits(

@@ -28,7 +28,8 @@ level-shift (where an epoch begins)
 Warm restarts (no finding)
     Sees: rises of the loss at a planned restart of the schedule (SGDR, cyclic rates, WSD).
     Rule: the learning rate had come down and rises by 1.3 or more within 8 samples of the onset, and the loss
-    rises by less than 0.25 log units; such a rise was planned, and is left out.
+    rises by less than 0.25 log units; such a rise was planned, and is left out. A higher one does not count
+    if it is over, or if the log ends below the level before it.
     Blind to: restarts whose learning rate is not logged.
     False alarm: a small spike that a restart caused is left out.
     Source: Loshchilov and Hutter 2017 (arXiv:1608.03983, figure 2).
@@ -36,7 +37,7 @@ Warm restarts (no finding)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 import numpy as np
 
@@ -47,10 +48,13 @@ from chronicle.classify.report import At, Check, Rule, at_least, at_most, findin
 from chronicle.classify.rules.loss_shapes import BUMPS, SHIFT
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, index_at
+from chronicle.metrics.aliases import OF_MEMORY
+from chronicle.metrics.names import name_words
 from chronicle.model import Finding, Floats, Role, Series
 
 DROP, RAMP = "lr-decay-drop", "batch-ramp"
 EXPLAINED = frozenset({"grokking", SHIFT})
+SETTING_SAMPLES = 8  # around a change of a logged setting; and the most changes of a setting
 EDGE_SAMPLES = 8  # the fewest of a loss on either side of a planned change
 MOST_CHANGES = 24  # epochs or ramps in one log: more are no visible steps
 CONSTANT_SHARE = 0.999  # of the highest learning rate: a constant one, as loggers round it
@@ -225,6 +229,19 @@ def between(before: Floats, after: Floats) -> float:
     near = third - fourth - 0.5 * (second - third + fourth - fifth)
     far = median(before) - median(after) - 0.75 * (first - third + fourth - sixth)
     return max(near, far)
+
+
+def set_anew(attempt: AttemptView, step: float, but: Set[str] = OF_MEMORY) -> Iterator[str]:
+    """The logged settings, such as a sequence length, that change around a step, and so rarely that chance
+    puts one of twenty steps as near to a change; in a log of few rows within one of them. Those with a word
+    of ``but`` in their names do not count."""
+    for series in attempt.by_role(Role.OTHER):
+        edges = np.flatnonzero(series.values[1:] != series.values[:-1]) + 1
+        reach = SETTING_SAMPLES if 20 * SETTING_SAMPLES * len(edges) <= len(series) else 1
+        is_rare = len(edges) <= min(SETTING_SAMPLES, len(series) / (20 * reach))
+        away = np.abs(edges - np.searchsorted(series.steps, step))
+        if is_rare and np.any(away <= reach) and name_words(series.metric).isdisjoint(but):
+            yield series.metric
 
 
 def at_restart(view: View, rise: Finding, below: float) -> bool:

@@ -32,9 +32,9 @@ import numpy as np
 from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import last_decimal, median, medians, positive
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, overlap, stands
+from chronicle.classify.rules.schedule import set_anew
 from chronicle.classify.view import AttemptView, View, value_at
-from chronicle.metrics.aliases import word_set
-from chronicle.metrics.names import name_words
+from chronicle.metrics.aliases import OF_MACHINES, OF_MEMORY
 from chronicle.model import Finding, Floats, Role, Series
 
 SPEED_SAMPLES = 32  # the fewest that have a level of the speed
@@ -42,8 +42,6 @@ SECONDS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "min
 SAME_PAUSE_SHARE = 0.1  # of the length of a pause: another one as long is of the same kind
 ROUNDED_UNITS = 0.99  # of the last decimal: half of it for either level may be rounding
 FEWEST_AGAIN = 3  # times the same number of steps between slow stretches
-SETTING_SAMPLES = 8  # around a change of a logged setting; and the most changes of a setting
-OF_MACHINES = word_set("device devices gpu gpus node nodes process processes rank ranks worker workers world")
 USUAL_SAMPLES = 256  # before a drop, whose median is the usual speed
 
 
@@ -93,22 +91,11 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
     if b == len(y):
         first, last = (median(part) for part in np.array_split(y[a:b], 3)[::2])
         checks += noted(still_slowing_share=(last - first) / (slow_log - usual_log))
-    if setting := setting_at(attempt, steps[a]):
+    if setting := next(set_anew(attempt, steps[a], OF_MEMORY | OF_MACHINES), ""):
         checks += noted(explained_by=f"{setting} was set anew")
     end, peak = steps[b] if b < len(steps) else None, steps[a + int(np.argmax(sign * y[a:b]))]
     hang = ("hang", "a single step had taken as long as all of these")
     yield finding("throughput-drop", At(attempt, series, steps[a], peak, end), checks, share, 0.9, hang)
-
-
-def setting_at(attempt: AttemptView, step: float) -> str:
-    """A logged setting of the training that changes at a step, and else rarely; "" for none."""
-    for series in attempt.by_role(Role.OTHER):
-        edges = np.flatnonzero(series.values[1:] != series.values[:-1]) + 1
-        away = np.abs(edges - np.searchsorted(series.steps, step))
-        rare = len(edges) <= min(SETTING_SAMPLES, len(series) / (20 * SETTING_SAMPLES))
-        if rare and np.any(away <= SETTING_SAMPLES) and OF_MACHINES.isdisjoint(name_words(series.metric)):
-            return series.metric
-    return ""
 
 
 def _is_same_work(attempt: AttemptView, steps: Iterable[float], tolerance: float) -> bool:

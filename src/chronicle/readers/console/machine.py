@@ -246,11 +246,11 @@ def identify(head: Head) -> bool:
 def read(path: Path) -> list[Attempt]:
     """One attempt without series: what the log says of machines and jobs. The fact "log_of" is "host" for a
     kernel or system log, which may report on other jobs, too, and else "job"."""
-    lines, found = Lines(path), MachineFaults(path)
+    lines, machine_faults = Lines(path), MachineFaults(path)
     for line in lines:
-        found.look(lines.number, line)
-    facts = {"log_of": "host" if _of_host(Head.of(path).lines) else "job", **found.facts}
-    return [Attempt(path.name, (str(path),), {}, facts, found.faults())]
+        machine_faults.look(lines.number, line)
+    facts = {"log_of": "host" if _of_host(Head.of(path).lines) else "job", **machine_faults.facts}
+    return [Attempt(path.name, (str(path),), {}, facts, machine_faults.faults())]
 
 
 def _of_host(start: list[str]) -> bool:

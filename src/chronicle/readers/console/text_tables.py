@@ -80,9 +80,9 @@ class Header(NamedTuple):
     def _placed(self, text: str, indentation: int) -> list[str]:
         """The cells of a line without borders under the names, blank where nothing stands: all end, or all
         begin, where their names do. [] for any other line."""
-        found = [(match.span(), match[0]) for match in re.finditer(r"\S+", text)]
+        placed = [(match.span(), match[0]) for match in re.finditer(r"\S+", text)]
         for side in (1, 0):
-            cells = {span[side] + indentation: cell for span, cell in found}
+            cells = {span[side] + indentation: cell for span, cell in placed}
             edges = [span[side] for span in self.spans]
             if cells.keys() <= {*edges} and edges[:1] == [*cells][:1]:
                 return [cells.get(edge, "") for edge in edges]
