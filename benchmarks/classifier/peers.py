@@ -28,7 +28,7 @@ from chronicle.score import judge, labelled, load_label, one_answer, total, unla
 from chronicle.score.labels import Label
 from chronicle.score.presets import PRESETS, Preset
 
-PAGE = page.PAGE.with_name("trust-the-verdict.md")
+PAGE = page.PAGE.with_name("verdict-measured.md")
 HEAD = ("rule", "runs", "events found", "of its words right", "false alarms /100k healthy points")
 APART = 8  # [samples] between two flags of one word
 

@@ -1,7 +1,7 @@
 """Writes generated cases as labelled runs on disk: logs that any tool reads, and the label beside them.
 
 python -m benchmarks.curves.write DIR [--seed 0] [--heights 8,20] [--grounds plain,mixed]
-chronicle score DIR
+chronicle score FOLDER
 """
 
 from __future__ import annotations

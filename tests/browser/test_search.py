@@ -30,7 +30,7 @@ READERS = {
         "Check the batches: compare ids or hashes of the first batches with those of the earlier attempt.",
         "Then go back to a checkpoint from before the first bad resume",
     ],
-    "GPU fell off the bus at step 8 000, what do I check before I go on?": [
+    "GPU fell off the bus at step 8,000, what do I check before I go on?": [
         "Which checkpoint is complete? It is not always the newest by name, but the newest whose parts",
         "Were there faults before that checkpoint? Memory errors in the hour before the crash may have",
         "Is the node out of the pool?",
@@ -57,7 +57,7 @@ WORDS = {  # what else those two readers type
     "loss lower after resume": "resuming.html#my-loss-fell-by-01-right-after-a-resume-what-now",
     "xid 79": "hardware.html#nvidia-xid-what-to-do",
     "GPU lost node crashed what to check before resume": "hardware.html#"
-    "gpu-fell-off-the-bus-at-step-8-000-what-do-i-check-before-i-go-on",
+    "gpu-fell-off-the-bus-at-step-8000-what-do-i-check-before-i-go-on",
 }
 FIRST_OF_GUIDE = "async text => (await window.chronicleAsk(text)).find(doc => doc.kind === 'guide').href"
 FIRST_RUN = "async text => (await window.chronicleAsk(text)).find(doc => doc.kind === 'run').href"

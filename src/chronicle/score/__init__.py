@@ -1,4 +1,4 @@
-"""Measures how well a classifier sees what people saw: `chronicle score DIR` over labelled runs.
+"""Measures how well a classifier sees what people saw: `chronicle score FOLDER` over labelled runs.
 
 A labelled run is a folder with its logs and a label.toml (or label.json). A finding matches a labelled event
 if its onset lies within the event's tolerance, in the same attempt and on the right kind of series; the type
