@@ -27,8 +27,8 @@ from chronicle.score.labels import Event
 
 HEIGHTS = (8.0, 12.0, 20.0, 50.0)
 HEAD = (
-    *("pattern", "events", "found", "first word", "median", "90 % within", "named", "median", "90 % within"),
-    *("revised", "by `finish()` alone"),
+    *("pattern", "events", "found", "first report", "median", "90 % within"),
+    *("named", "median", "90 % within", "revised", "by `finish()` alone"),
 )
 COURSES = ("plain", "autocorrelated", "heavy tails", "real residuals", "every 100th", "uneven")
 
@@ -116,7 +116,7 @@ def table(runs: list[Heard]) -> str:
         heard_of = (len(words), found, *_spread([w.first_samples for w in first]))
         rows.append((pattern, *heard_of, *_spread(_named(words)), revised, found - len(first)))
     said, dropped = sum(run.said for run in runs), sum(run.dropped for run in runs)
-    end = f"Events told on the way: {said:,}. Without a finding of their id at the end: {dropped:,}."
+    end = f"Events reported before the end: {said:,}. Of these without a finding at the end: {dropped:,}."
     return f"{markdown(HEAD, rows)}\n\n{end}"
 
 

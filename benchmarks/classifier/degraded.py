@@ -173,7 +173,7 @@ def table(sets: Mapping[str, list[Answer]]) -> str:
                 words = sorted({p for a in mine for p in a.other})
                 cells = (same, len(milder), len(graver), sum(bool(a.other) for a in mine))
                 rows.append([name, copy, len(mine), *cells, ", ".join(words)])
-    head = ["set", "copy", "runs", "same verdict", "milder", "graver", "another grave word", "which"]
+    head = ["set", "copy", "runs", "same verdict", "milder", "graver", "another grave pattern", "which"]
     return markdown(head, rows)
 
 

@@ -29,7 +29,7 @@ from chronicle.score.labels import Label
 from chronicle.score.presets import PRESETS, Preset
 
 PAGE = page.PAGE.with_name("verdict-measured.md")
-HEAD = ("rule", "runs", "events found", "of its words right", "false alarms /100k healthy points")
+HEAD = ("rule", "runs", "events found", "alarms right", "false alarms /100k healthy points")
 APART = 8  # [samples] between two flags of one word
 
 Case = tuple[Label, list[Timeline]]

@@ -74,9 +74,9 @@ def by_ground(rows: Iterable[Judged], quiet: Iterable[Judged]) -> str:
     head = [
         "course",
         "recall",
-        "typing, strict",
+        "right name",
         "verdict",
-        "strong word wrong",
+        "forbidden named",
         "false alarms /100k",
         "points",
     ]

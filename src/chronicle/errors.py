@@ -17,7 +17,7 @@ DEBUG = "CHRONICLE_DEBUG"  # environment variable: if it is set, a defect ends w
 
 
 class ChronicleError(Exception):
-    """The base class: something that the user can mend. The command line prints only its message."""
+    """The base class: something that the user can correct. The command line prints only its message."""
 
     exit_code = 1
 
@@ -116,8 +116,8 @@ def contained(where: str) -> Iterator[None]:
         place = traceback.extract_tb(err.__traceback__)[-1]
         failure = ": ".join(filter(None, (type(err).__name__, " ".join(str(err).split())[:200])))
         failure += f", {Path(place.filename).name}:{place.lineno}"
-        remedy = f"report what `{DEBUG}=1 chronicle classify` prints for it, with the log if you may"
-        raise Defect(where, f"chronicle failed on it, which is a defect ({failure})", remedy=remedy) from err
+        remedy = f"report what `{DEBUG}=1 chronicle classify` prints for it, with the log if you may share it"
+        raise Defect(where, f"chronicle failed on it, a defect to report ({failure})", remedy=remedy) from err
 
 
 _REMEDIES = {

@@ -146,9 +146,10 @@ def test_a_defect_costs_one_run(product: Product, part: str, monkeypatch: pytest
     assert outcome.entry is None
     line = broken.__code__.co_firstlineno + 1
     assert outcome.problems == (
-        "a.csv: chronicle failed on it, which is a defect "
+        "a.csv: chronicle failed on it, a defect to report "
         f"(KeyError: 'no such\\ncolumn', test_kept.py:{line}). "
-        "Remedy: report what `CHRONICLE_DEBUG=1 chronicle classify` prints for it, with the log if you may",
+        "Remedy: report what `CHRONICLE_DEBUG=1 chronicle classify` prints for it, with the log "
+        "if you may share it",
     )
     monkeypatch.setenv("CHRONICLE_DEBUG", "1")
     with pytest.raises(KeyError):
@@ -170,7 +171,7 @@ def test_a_reader_that_fails_costs_one_log(tmp_path: Path, monkeypatch: pytest.M
     assert isinstance(problem, Defect)
     assert problem.where == str(tmp_path / "b.csv")
     failure = "IndexError: index 7 is out of bounds for axis 0 with size 3, "
-    assert problem.problem.startswith(f"chronicle failed on it, which is a defect ({failure}")
+    assert problem.problem.startswith(f"chronicle failed on it, a defect to report ({failure}")
 
 
 def test_one_event_file_that_a_reader_of_many_fails_on_costs_that_one(

@@ -186,10 +186,10 @@ def test_a_checkpoint_in_the_middle_changes_nothing(name: str, share: float) -> 
 def test_a_state_says_what_it_is_not() -> None:
     with pytest.raises(UsageError) as err:
         Monitor().load_state_dict({"loss_history": []})
-    assert str(err.value) == "this is no state of a Monitor: schema is None, not 'chronicle/monitor/3'"
+    assert str(err.value) == "this is not a state of a Monitor: schema is None, not 'chronicle/monitor/3'"
     with pytest.raises(UsageError) as err:
         Monitor(replace(DEFAULTS, rise=0.1)).load_state_dict(Monitor().state_dict())
-    assert str(err.value) == "the state was made with other thresholds. Remedy: give them to Monitor()"
+    assert str(err.value) == "the state was made with other thresholds. Remedy: pass them to Monitor()"
 
 
 @pytest.mark.parametrize("name", few(["healthy", "spikes", "diverges", "ends in nan"], 2))

@@ -98,8 +98,7 @@ def test_a_mistyped_command(chronicle):
     ran = chronicle("clasify", "x")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == (
-        "error: no such command 'clasify'. Did you mean 'classify'? "
-        "Remedy: `chronicle --help` shows how it is called\n"
+        "error: no such command 'clasify'. Did you mean 'classify'? Remedy: see `chronicle --help`\n"
     )
 
 
@@ -114,7 +113,7 @@ def test_a_mistyped_command(chronicle):
 def test_a_command_that_is_called_wrongly_says_so_in_a_line(chronicle, arguments, problem):
     ran = chronicle(*arguments)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == f"error: {problem} Remedy: `chronicle {arguments[0]} --help` shows how it is called\n"
+    assert ran.err == f"error: {problem} Remedy: see `chronicle {arguments[0]} --help`\n"
 
 
 def test_the_command_alone_shows_what_there_is(chronicle):
@@ -169,11 +168,11 @@ def test_a_place_where_nothing_can_be_made_is_told_with_what_to_do():
 def test_no_workspace(chronicle):
     ran = chronicle("build")
     assert (ran.code, ran.out) == (2, "")
-    remedy = "name logs to build, or chronicle init DIR"
+    remedy = "name logs to build, or chronicle init FOLDER"
     assert ran.err == f"error: no chronicle.toml in this folder or above it. Remedy: {remedy}\n"
     assert (
         chronicle("list").err
-        == "error: no chronicle.toml in this folder or above it. Remedy: chronicle init DIR\n"
+        == "error: no chronicle.toml in this folder or above it. Remedy: chronicle init FOLDER\n"
     )
 
 
@@ -305,7 +304,7 @@ def test_the_life_of_a_workspace(chronicle, tmp_path, monkeypatch):
     added = chronicle("add", log, "--name", "run-7", "--fact", "project=Atlas")
     assert added.code == 0
     assert chronicle("init", ".").out == "Next: chronicle add LOG\n"
-    assert chronicle("list").out == "run-7  not built  chronicle build reads it, or says why not\n"
+    assert chronicle("list").out == "run-7  not built  run `chronicle build`\n"
     noted = chronicle(
         *("note", "run-7", "it was *fine*", "--kind", "lesson", "--step", "30", "--at", "2026-11-20T09:30Z"),
         *("--author", "ada"),
@@ -347,9 +346,7 @@ def test_a_note_on_a_step_outside_of_the_run_is_kept_with_a_warning(chronicle, t
     ran = chronicle("note", "run-7", "x", "--step", "99999", "--author", "ada")
     assert ran.code == 0
     assert ran.err.startswith("warning: step 99\u202f999 is outside of the run, whose steps are 1 to ")
-    assert ran.err.endswith(
-        "Remedy: if it is wrong, correct or remove the line of the note, which was added\n"
-    )
+    assert ran.err.endswith("Remedy: the note was added; if the step is wrong, correct its line\n")
 
 
 def test_the_author_of_a_note_is_that_of_git(chronicle, team):

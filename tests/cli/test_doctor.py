@@ -43,7 +43,7 @@ train.out
           1  using world size: 8, data-parallel-size: 8
   not understood, 1 line
           2  building
-  attempt train.out: steps 10 – 30, 2 metrics, 4 facts, its end is cut or still to come
+  attempt train.out: steps 10 – 30, 2 metrics, 4 facts, its end is cut off or not yet written
     metric     role       unit             points  first … last
     lm loss    loss       not declared          3  4.50 … 3.00
     grad norm  grad-norm  not declared          3  1.50 … 0.9
@@ -150,7 +150,10 @@ def test_every_command_says_the_same_of_a_path_that_leads_nowhere(chronicle, com
         "error: no such file or folder: nowhere. Remedy: check the path\n",
     )
     ran = chronicle(command, "s3://")
-    assert (ran.code, ran.err) == (2, "error: s3://: names no place. Remedy: go on, as in s3://bucket/run\n")
+    assert (ran.code, ran.err) == (
+        2,
+        "error: s3://: names no place. Remedy: write the whole address, as in s3://bucket/run\n",
+    )
 
 
 @pytest.mark.parametrize("command", ["doctor", "classify", "explain", "build"])

@@ -74,8 +74,8 @@ def test_no_such_finding() -> None:
         list(explain(DIAGNOSIS, STORY, "9"))
     assert (
         str(err.value)
-        == "no finding '9'. Remedy: name one of this run: 1 near-perfect, 2 spike-fast-recovery; "
-        "or any pattern by its id, also one that was not found"
+        == "no finding '9'. Remedy: name one of this run (1 near-perfect, 2 spike-fast-recovery), "
+        "or the id of any pattern"
     )
 
 
@@ -137,7 +137,8 @@ def test_the_command_explains_a_log_a_finding_and_a_run(chronicle, tmp_path, mon
     )
     wrong = chronicle("explain", log, "7")
     assert (
-        wrong.code == 2 and "Remedy: name one of this run: 1 near-perfect, 2 spike-fast-recovery" in wrong.err
+        wrong.code == 2
+        and "Remedy: name one of this run (1 near-perfect, 2 spike-fast-recovery)" in wrong.err
     )
     (tmp_path / "team" / "runs" / "one").mkdir(parents=True)
     (tmp_path / "team" / "chronicle.toml").touch()

@@ -230,7 +230,7 @@ def test_a_bare_loss_that_tells_both_others_in_turn_is_neither() -> None:
         "loss": Series("loss", Role.OTHER, np.repeat(steps, 2), both, np.full(40, np.nan)),
     }
     assert roles(series) == {"Train loss": "loss", "Val loss": "validation-loss", "loss": "other"}
-    assert by_values(series)["loss"].why == "tells again what Train loss and Val loss tell"
+    assert by_values(series)["loss"].why == "repeats Train loss and Val loss"
     series["loss"] = replace(series["loss"], values=both + 0.01)
     assert roles(series)["loss"] == "loss"
 
@@ -702,7 +702,7 @@ def test_fitness_is_made_small_where_the_best_lies_below_the_mean_and_falls() ->
     falls, noise = np.arange(20, 0, -1.0), np.arange(20) % 3
     series = table(best_fitness=falls, avg_fitness=2 * falls + noise)
     assert roles(series) == {"best_fitness": "other", "avg_fitness": "loss"}
-    why = "is made small: best_fitness lies below avg_fitness, and falls"
+    why = "is minimised: best_fitness lies below avg_fitness, and falls"
     assert by_values(series)["avg_fitness"].why == why
     # a best that is told again now and then, and lags below a mean that rises
     assert roles(table(best_reward=-falls, avg_reward=2 - falls))["avg_reward"] == "objective"

@@ -53,7 +53,7 @@ def advised(signs: dict[str, bool]) -> Advice:
 
 
 def test_what_decides_between_the_first_two() -> None:
-    said = "Look at the clock. Not logged, and it would tell: gradient norm, learning rate."
+    said = "Look at the clock. Not logged, but it would help to decide: gradient norm, learning rate."
     assert advised({}).check == said
     assert advised({"gradient-led": True, "rate-rose": False, "resumed": True}).check == ""
 

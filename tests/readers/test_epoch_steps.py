@@ -155,5 +155,5 @@ def test_an_epoch_that_is_taken_from_the_row_before_is_told(tmp_path: Path) -> N
     log.write_text("".join(json.dumps({"epoch": e, "iter": i, "loss": 1.0}) + "\n" for e, i in at))
     (attempt,) = read(log)
     assert [(fault.what, fault.count) for fault in attempt.faults] == [
-        ("epoch is no whole number, or before the first; taken from the row before", 1)
+        ("epoch is not a whole number, or before the first; taken from the row before", 1)
     ]

@@ -216,7 +216,7 @@ def test_what_is_no_event_is_read_as_by_the_slow_parser(
     slow, n_broken = slowly([*payloads, LAST])
     (attempt,) = events.read(file)
     assert typed(columns(attempt)) == typed(slow)
-    assert [fault.what for fault in attempt.faults] == ["record is no event; skipped"] * n_broken
+    assert [fault.what for fault in attempt.faults] == ["record is not an event; skipped"] * n_broken
 
 
 def healthy(number: int = 30) -> list[bytes]:
@@ -389,7 +389,7 @@ def test_a_record_that_is_no_message_is_counted(payload: bytes, tmp_path: Path) 
     with pytest.raises(ValueError, match=r"varint|longer|wire type"):
         scalars.event(payload)
     attempt = read(write(tmp_path / "x.tfevents", [*healthy(2), payload]))[0]
-    assert [fault.what for fault in attempt.faults] == ["record is no event; skipped"]
+    assert [fault.what for fault in attempt.faults] == ["record is not an event; skipped"]
 
 
 def test_a_dead_job_left_nothing_to_read(tmp_path: Path) -> None:

@@ -170,12 +170,12 @@ def test_a_file_named_after_anything_else_says_nothing(name: str, tmp_path: Path
         # two that may be the loss, and one that counts: nothing says which is judged
         "0,2.5,3.5\n1,2.25,3.25\n": "write their names into a first line, such as `step,loss`"
         " and so on for all 3 columns",
-        "\n 0.0e+00  2.5\n 1.0e+00  2.25\n": "part them by commas, and write their names into a first line, "
-        "such as `step,loss`",
+        "\n 0.0e+00  2.5\n 1.0e+00  2.25\n": "separate them by commas, and write their names into a first "
+        "line, such as `step,loss`",
         "2014-01,1,2.5\n2014-02,2,2.25\n": "write their names into a first line, such as `step,loss`"
         " and so on for all 3 columns",
-        "2.5 3.5 1\n2.25 3 1\n": "part them by commas, and write their names into a first line, "
-        "such as `step,loss` and so on for all 3 columns",
+        "2.5 3.5 1\n2.25 3 1\n": "separate them by commas, and write their names into a first "
+        "line, such as `step,loss` and so on for all 3 columns",
     }.items(),
 )
 def test_a_table_without_names_is_told_what_it_lacks(text: str, remedy: str, tmp_path: Path) -> None:

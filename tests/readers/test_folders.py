@@ -192,8 +192,8 @@ def test_a_folder_of_very_many_files_that_are_no_logs_is_refused(
     with pytest.raises(UsageError) as caught:
         read(tmp_path)
     assert str(caught.value) == (
-        f"8 files up to {tmp_path} are no logs. Remedy: name the folder of the runs, or set "
-        "CHRONICLE_LOOK_LIMIT to as many as may be passed over"
+        f"8 files up to {tmp_path} are not logs. Remedy: name the folder of the runs, or set "
+        "CHRONICLE_LOOK_LIMIT to the number that may be skipped"
     )
     monkeypatch.setenv("CHRONICLE_LOOK_LIMIT", "9")
     assert [attempt.name for attempt in read(tmp_path)] == ["log.csv"]
@@ -359,9 +359,9 @@ def test_pipes_and_sockets_are_told_and_never_waited_for(tmp_path: Path) -> None
         listener.bind(os.path.relpath(tmp_path / "sock.jsonl"))
         reading = read_all(make(tmp_path, "a.csv"))
     assert [attempt.name for attempt in reading.attempts] == ["a.csv"]
-    message = "is no regular file (a pipe, socket or device). Remedy: name a file"
+    message = "is not a regular file (a pipe, socket or device). Remedy: name a file"
     assert [problem.problem for problem in reading.problems] == [message, message]
-    with pytest.raises(LogError, match="is no regular file"):
+    with pytest.raises(LogError, match="is not a regular file"):
         read(tmp_path / "pipe")
 
 
@@ -374,8 +374,8 @@ def test_links_are_followed_once_and_told_when_broken(tmp_path: Path) -> None:
     reading = read_all(tmp_path / "logs")
     assert [attempt.name for attempt in reading.attempts] == ["run/a.csv"]
     assert [problem.problem for problem in reading.problems] == [
-        "is a link to nowhere.csv, which does not exist. Remedy: mend the link or remove it",
-        "is a link that leads to itself. Remedy: mend the link or remove it",
+        "is a link to nowhere.csv, which does not exist. Remedy: repair or remove the link",
+        "is a link that leads to itself. Remedy: repair or remove the link",
     ]
 
 
@@ -448,7 +448,7 @@ def test_offline_runs_of_neptune_are_found_in_the_hidden_folder_where_it_keeps_t
 
 def test_a_repository_of_aim_is_told_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / ".aim" / "meta").mkdir(parents=True)
-    with pytest.raises(NothingToRead, match="Remedy: install aim: it holds a repository of Aim"):
+    with pytest.raises(NothingToRead, match="Remedy: install aim, because only Aim's own"):
         read(tmp_path)
 
 

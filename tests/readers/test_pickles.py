@@ -119,7 +119,7 @@ def test_nothing_in_a_pickle_runs(tmp_path: Path, protocol: int) -> None:
     assert not (tmp_path / "ran").exists()
     assert str(err.value) == (
         f"{file}: is a pickle, and holds objects, which may run any code, or no plain lists that are named "
-        "after metrics. Remedy: load it where it was made, and write its history by json.dump"
+        "after metrics. Remedy: load it where it was made, and save its history with json.dump"
     )
 
 

@@ -408,7 +408,7 @@ def test_a_server_sends_on_to_no_private_host(place: Path) -> None:
         with pytest.raises(LogError) as refused:
             local(address)
         assert str(refused.value) == (
-            f"{address}: the server sends on to {target}/log.csv, which is not allowed. "
+            f"{address}: the server redirects to {target}/log.csv, which is not allowed. "
             "Remedy: name that address itself, or allow it in chronicle.toml"
         )
         assert asked == []

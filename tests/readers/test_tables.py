@@ -184,7 +184,8 @@ def test_steps_beyond_64_bits_count_nothing(tmp_path: Path) -> None:
 def test_a_row_without_a_step_stands_at_the_one_before(tmp_path: Path) -> None:
     attempt = attempt_of(tmp_path, "step,loss\n,9.0\n1,2.5\n,2.25\n3,2.0\nnan,1.5\n")
     assert points_of(attempt) == [(1, 9.0), (1, 2.5), (1, 2.25), (3, 2.0), (3, 1.5)]
-    assert [fault.what for fault in attempt.faults] == ["step is no whole number; taken from the row before"]
+    (fault,) = attempt.faults
+    assert fault.what == "step is not a whole number; taken from the row before"
 
 
 def test_step_names_inside_others_are_no_steps() -> None:
@@ -446,8 +447,8 @@ def test_json_lines_that_are_bad_or_cut(tmp_path: Path) -> None:
     )
     assert points_of(attempt) == [(1, 2.0), (2, 1.0)]
     assert [(Path(f.where).name, f.what) for f in attempt.faults] == [
-        ("a.jsonl:2", "line is no JSON object; skipped"),
-        ("a.jsonl:3", "line is no JSON; skipped"),
+        ("a.jsonl:2", "line is not a JSON object; skipped"),
+        ("a.jsonl:3", "line is not JSON; skipped"),
     ]
     assert attempt.truncated
 
@@ -762,7 +763,7 @@ def test_other_tables_of_a_document_are_no_logs(tmp_path: Path, text: str) -> No
         ("history.xlsx", "Remedy: save the sheet as CSV"),
         (
             "last.pt",
-            "Remedy: it may run any code, so load it where it was made, and write its history by json",
+            "Remedy: loading it can run any code; load it where it was made, and save its history",
         ),
     ],
 )

@@ -112,8 +112,8 @@ def test_rows_on_both_sides_of_damage_keep_their_numbers(
     (attempt,) = json_lines.read(tmp_path / "log.jsonl")
     assert attempt.truncated
     assert [(Path(fault.where).name, fault.what) for fault in attempt.faults] == [
-        ("log.jsonl:1001", "line is no JSON; skipped"),
-        ("log.jsonl:3001", "line is no JSON object; skipped"),
+        ("log.jsonl:1001", "line is not JSON; skipped"),
+        ("log.jsonl:3001", "line is not a JSON object; skipped"),
     ]
     kept = [i for i in range(5000) if i not in (1000, 2000, 3000)]
     assert attempt.series["val/loss"].steps.tolist() == kept

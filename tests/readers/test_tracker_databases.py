@@ -72,7 +72,7 @@ def test_a_line_that_is_cut_or_odd_in_a_folder(tmp_path: Path) -> None:
     (attempt,) = mlflow.read_folder(tmp_path / "r1")
     assert attempt.series["loss"].steps.tolist() == [1]
     assert attempt.truncated
-    assert [(fault.what, fault.count) for fault in attempt.faults] == [("point is no number; skipped", 2)]
+    assert [(fault.what, fault.count) for fault in attempt.faults] == [("point is not a number; skipped", 2)]
     assert list(attempt.series) == ["loss"]
 
 

@@ -220,7 +220,7 @@ def test_other_logs_beside_a_run_file_are_not_lost(tmp_path: Path) -> None:
     assert [(fault.where, fault.what) for fault in attempt.faults] == [
         (
             str(launch / "deep" / "eval.csv"),
-            "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder",
+            "is not read, because it is in the folder of a launch. Remedy: move it beside that folder",
         )
     ]
 

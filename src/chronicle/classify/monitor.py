@@ -127,9 +127,9 @@ class Monitor:
             UsageError: it is the state of something else, or was made with other thresholds.
         """
         if (schema := state.get("schema")) != STATE:
-            raise UsageError(f"this is no state of a Monitor: schema is {schema!r}, not {STATE!r}")
+            raise UsageError(f"this is not a state of a Monitor: schema is {schema!r}, not {STATE!r}")
         if state["thresholds"] != asdict(self.thresholds):
-            raise UsageError("the state was made with other thresholds", remedy="give them to Monitor()")
+            raise UsageError("the state was made with other thresholds", remedy="pass them to Monitor()")
         self._attempts = [
             {m: self._restored(saved) for m, saved in attempt.items()} for attempt in state["attempts"]
         ]

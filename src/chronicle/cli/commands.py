@@ -317,7 +317,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
     """
     around = folders.Workspace.find(Path.cwd())
     if not paths and around is None:
-        raise UsageError(NO_WORKSPACE, remedy="name logs to build, or chronicle init DIR")
+        raise UsageError(NO_WORKSPACE, remedy="name logs to build, or chronicle init FOLDER")
     trusted = not options["untrusted"]
     workspace = around or folders.Workspace(Path.cwd())
     workspace = workspace if trusted else workspace.untrusted()
@@ -468,7 +468,7 @@ def workspace_here() -> folders.Workspace:
     """The workspace around the current folder. Raises UsageError."""
     workspace = folders.Workspace.find(Path.cwd())
     if workspace is None:
-        raise UsageError(NO_WORKSPACE, remedy="chronicle init DIR")
+        raise UsageError(NO_WORKSPACE, remedy="chronicle init FOLDER")
     return workspace
 
 

@@ -289,7 +289,7 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _attempt_lines(attempt: Mapping[str, Any]) -> Iterator[str]:
     metrics = attempt["metrics"]
-    cut = ", its end is cut or still to come" if attempt["truncated"] else ""
+    cut = ", its end is cut off or not yet written" if attempt["truncated"] else ""
     steps = [metric[end] for metric in metrics for end in ("first_step", "last_step")]
     ends = [count(step) for step in dict.fromkeys((min(steps), max(steps)))] if steps else []
     axis = attempt["axis"] if len(ends) == 1 else f"{attempt['axis']}s"

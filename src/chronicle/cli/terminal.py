@@ -131,7 +131,7 @@ def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
     lines = []
     for run_id, entry, state in rows:
         if entry is None:
-            advice = "chronicle build reads it, or says why not" if state in _TO_BUILD else ""
+            advice = "run `chronicle build`" if state in _TO_BUILD else ""
             lines.append((printable(run_id), state, advice))
             continue
         decisive = next(iter(gravest(entry.events, entry.verdict)), None)
@@ -156,7 +156,7 @@ def outside(note: model.Note, entry: Entry | None) -> str:
     if note.step is not None and ends and not min(ends) <= note.step <= max(ends):
         reach = f"{count(min(ends))} to {count(max(ends))}"
         place = f"step {count(note.step)} is outside of the run, whose steps are {reach}"
-        return f"{place}. Remedy: if it is wrong, correct or remove the line of the note, which was added"
+        return f"{place}. Remedy: the note was added; if the step is wrong, correct its line"
     return ""
 
 
@@ -185,7 +185,7 @@ def usage_message(err: click.ClickException) -> str:
     problem = " ".join(err.format_message().split())
     problem = _NO_NUMBER.sub("is not a whole number", problem)
     problem = problem[:1].lower() + problem[1:].removesuffix(".")
-    remedy = f"`{context.command_path if context else 'chronicle'} --help` shows how it is called"
+    remedy = f"see `{context.command_path if context else 'chronicle'} --help`"
     return f"{problem}{'' if problem.endswith('?') else '.'} Remedy: {remedy}"
 
 
@@ -252,7 +252,7 @@ def explain(
     chosen = [e for e in findings if which in ("", e.mark, e.id, *e.also, *e.patterns)]
     if not chosen and which:
         have = ", ".join(f"{e.mark} {e.patterns[0]}" for e in findings) or "none"
-        remedy = f"name one of this run: {have}; or any pattern by its id, also one that was not found"
+        remedy = f"name one of this run ({have}), or the id of any pattern"
         raise UsageError(f"no finding {which!r}", remedy=remedy)
     by_id = {finding.id: finding for finding in diagnosis.findings}
     for event in chosen:

@@ -174,7 +174,7 @@ def _retold(series: SeriesByName, totals: Sequence[str]) -> dict[str, ByValues]:
         of_phases = ([name for name in series if plain(name) in own] for own in named)
         of_both = [max(own, key=lambda name: len(series[name]), default="") for own in of_phases]
         if all(of_both) and arithmetic.is_retold(series[bare], [series[name] for name in of_both]):
-            decided[bare] = ByValues(Role.OTHER, f"tells again what {' and '.join(of_both)} tell")
+            decided[bare] = ByValues(Role.OTHER, f"repeats {' and '.join(of_both)}")
     return decided
 
 
@@ -188,7 +188,7 @@ def _made_small(series: SeriesByName) -> dict[str, ByValues]:
     for name in (n for n in series if plain(n) in aliases.BARE_SCORES):
         moves = np.diff(series[name].values)[np.diff(series[name].steps) > 0]
         if len(moves) >= FEWEST_ROWS and (moves < 0).all():
-            decided[name] = ByValues(Role.LOSS, "is made small: it falls from each row to the next")
+            decided[name] = ByValues(Role.LOSS, "is minimised: it falls from each row to the next")
     for name, best in series.items() if words else ():
         rest = name_words(name) ^ {"best"}
         for mean in (n for n, own in words.items() if "best" not in rest and own - {*aliases.MEANS} == rest):
@@ -196,7 +196,7 @@ def _made_small(series: SeriesByName) -> dict[str, ByValues]:
             if not best.has_steps_of(means) or not (best.values <= means.values).all():
                 continue
             if (best.values < means.values).any() and best.values[-1] < best.values[0]:
-                why = f"is made small: {name} lies below {mean}, and falls"
+                why = f"is minimised: {name} lies below {mean}, and falls"
                 decided |= {name: ByValues(Role.OTHER, why), mean: ByValues(Role.LOSS, why)}
     return decided
 
@@ -210,7 +210,7 @@ def _negated(series: SeriesByName) -> dict[str, ByValues]:
         of_bound = negated is not None and names.is_bound(name)
         may_be = of_bound or plain(name) in aliases.LOG_PROBABILITIES
         if may_be and ((metric.values[:1] if of_bound else metric.values) >= 0).all():
-            decided[name] = ByValues(negated or Role.LOSS, "is told with its sign changed")
+            decided[name] = ByValues(negated or Role.LOSS, "is logged with its sign changed")
     most = max((len(series[name]) for name in decided), default=0)
     losses = [name for name in series if role_of(name) in LOSSES]
     return decided if all(names.is_error(n) and len(series[n]) < most for n in losses) else {}

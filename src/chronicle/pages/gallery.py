@@ -288,7 +288,7 @@ def advice(event: Event, page: PatternPage) -> Advice:
     likely = [row for row in causes[:2] if not row.against]
     if len(likely) == 2:
         missing = dict.fromkeys(word for row in likely for word in row.not_logged)
-        logged = f" Not logged, and it would tell: {', '.join(missing)}." if missing else ""
+        logged = f" Not logged, but it would help to decide: {', '.join(missing)}." if missing else ""
         check = f"{likely[0].cause.tell}{logged}"
     if event.signs.get(Sign.OBJECTIVE.value) and page.now_for_reward:
         page = replace(page, now=page.now_for_reward)

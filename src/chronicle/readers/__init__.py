@@ -48,18 +48,18 @@ _UNKNOWN = (
 # What is no text and no log, by its ending, and how it becomes one.
 _EXPORTS = {
     ".xlsx .xls .ods": "save the sheet as CSV",
-    ".pt .pth .ckpt .joblib": "it may run any code, so load it where it was made, and write its history by "
-    "json.dump",
+    ".pt .pth .ckpt .joblib": "loading it can run any code; load it where it was made, and save its history "
+    "with json.dump",
     ".mat .h5 .hdf5": "write its history as CSV with the program that made it",
 }
-_FOREIGN = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
+_FOREIGN = "is not read, because it is in the folder of a launch. Remedy: move it beside that folder"
 _AIM = ".aim"  # the folder of a repository that only Aim's own package opens
-_LACKS_AIM = "Remedy: install aim: it holds a repository of Aim, which only Aim's own package reads"
+_LACKS_AIM = "Remedy: install aim, because only Aim's own package reads the Aim repository in it"
 _UNTRUSTED_AIM = (
-    "holds a repository of Aim, whose own package does not open what is not trusted. "
+    "holds an Aim repository, which only Aim's own package reads, and not if it is untrusted. "
     "Remedy: export its runs, or build without --untrusted if you trust them"
 )
-_LINK = "mend the link or remove it"
+_LINK = "repair or remove the link"
 _MOST_NAMED = 5
 
 
@@ -301,6 +301,6 @@ def _require_regular(path: Path) -> None:
     if stat.S_ISDIR(info.st_mode):  # only a folder that could not be listed comes here
         os.scandir(path).close()
     if not stat.S_ISREG(info.st_mode):
-        raise LogError(str(path), "is no regular file (a pipe, socket or device)", remedy="name a file")
+        raise LogError(str(path), "is not a regular file (a pipe, socket or device)", remedy="name a file")
     if not info.st_size:
         raise BadLog(str(path), "is empty", remedy="remove it, or wait until it is written to")

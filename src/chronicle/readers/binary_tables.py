@@ -375,7 +375,7 @@ _MOST_PICKLE_BYTES = 1 << 22  # some 400,000 numbers
 _NO_PLAIN = (
     "is a pickle, and holds objects, which may run any code, or no plain lists that are named after metrics"
 )
-_NO_PLAIN += ". Remedy: load it where it was made, and write its history by json.dump"
+_NO_PLAIN += ". Remedy: load it where it was made, and save its history with json.dump"
 
 
 def identify_pickle(head: Head) -> bool:
@@ -410,7 +410,7 @@ def _unpickled(path: Path) -> Any:
             raise ValueError("an array of numbers")
         return _plain(_unpickler(stream).load(), [len(content)])
     except Exception as err:  # bytes that are no pickle may raise anything
-        raise BadLog(str(path), f"is no whole, plain pickle ({err})", remedy="fetch it again") from err
+        raise BadLog(str(path), f"is not a complete, plain pickle ({err})", remedy="fetch it again") from err
 
 
 def _unpickler(stream: BytesIO) -> Any:

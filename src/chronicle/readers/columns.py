@@ -286,7 +286,7 @@ def _steps_over_epochs(
         steps = step_axis.across_epochs(steps, epochs, length)
         facts["steps_per_epoch"] = length
         if n_wrong := len(epochs.rows) - len(step_axis.whole_epochs(epochs)[0]):
-            problem = "epoch is no whole number, or before the first; taken from the row before"
+            problem = "epoch is not a whole number, or before the first; taken from the row before"
             faults = (*faults, Fault(Place(str(path)), problem, n_wrong))
     return steps, facts, faults
 

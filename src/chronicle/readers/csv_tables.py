@@ -206,7 +206,7 @@ def lacks(path: Path) -> str:
     dated = all(len(row) > 1 and _is_date(row[0]) for row in rows)
     if not rows or any(number(cell) is None for row in rows for cell in row[dated:]):
         return ""
-    parted = "part them by commas, and " if blanks else ""
+    parted = "separate them by commas, and " if blanks else ""
     names = "`loss`, or name the file after it (`val_loss.csv`)" if len(rows[0]) == 1 else "`step,loss`"
     names += f" and so on for all {len(rows[0])} columns" if len(rows[0]) > 2 else ""
     remedy = f"{parted}write their names into a first line, such as {names}"

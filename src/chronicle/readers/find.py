@@ -298,8 +298,8 @@ class _Scanned:
         """Notes a file; returns whether it is wanted. Raises UsageError if too many files are not."""
         self.n_others += not wanted
         if self.n_others > self.most_others:
-            remedy = f"name the folder of the runs, or set {LOOK_LIMIT} to as many as may be passed over"
-            raise UsageError(f"{self.most_others:,} files up to {path.parent} are no logs", remedy=remedy)
+            remedy = f"name the folder of the runs, or set {LOOK_LIMIT} to the number that may be skipped"
+            raise UsageError(f"{self.most_others:,} files up to {path.parent} are not logs", remedy=remedy)
         return wanted
 
 

@@ -162,9 +162,9 @@ class JsonLog:
         for i in sorted(alone):
             place = self.n_rows + i - len(passed_over)
             if records[i] is _NO_JSON:
-                self._damaged("line is no JSON; skipped", numbers[i], cut_line)
+                self._damaged("line is not JSON; skipped", numbers[i], cut_line)
             elif not isinstance(records[i], dict):
-                self._faults.add("line is no JSON object; skipped", line=numbers[i])
+                self._faults.add("line is not a JSON object; skipped", line=numbers[i])
             elif row := self._row(records[i], place):
                 shapes.append(([i], {name: ([value], {type(value)}) for name, value in row.items()}))
                 continue
@@ -362,7 +362,7 @@ def whole_document(
     try:
         value, more = parse(Head.of(path))
     except (ValueError, RecursionError) as err:
-        raise BadLog(str(path), f"is no whole JSON document ({err})", remedy="fetch it again") from err
+        raise BadLog(str(path), f"is not a complete JSON document ({err})", remedy="fetch it again") from err
     return value, (Fault(Place(str(path)), "something follows the document; left out"),) if more else ()
 
 

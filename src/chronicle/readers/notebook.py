@@ -40,7 +40,7 @@ _NO_TRAINING = (
     "is a notebook, and no output of its cells holds a training. "
     "Remedy: print the loss with its step or epoch, or let the training write a log and name that"
 )
-_NOT_WHOLE = "is no whole notebook. Remedy: fetch it again"
+_NOT_WHOLE = "is not a complete notebook. Remedy: fetch it again"
 
 
 def identify(head: Head) -> bool:

@@ -256,7 +256,9 @@ def fetch(address: str, confines: Confines | None = None) -> Path:
     not exist, MissingExtra without the package for it, and UsageError if it names no place."""
     scheme, _, place = address.partition("://")
     if not place.strip("/"):
-        raise UsageError(f"{address}: names no place", remedy="go on, as in s3://bucket/run")
+        raise UsageError(
+            f"{address}: names no place", remedy="write the whole address, as in s3://bucket/run"
+        )
     address = address.rstrip("/")
     refused: list[str] = []
     # Destructors of a client that failed may raise, too: Python would print these errors.
@@ -329,7 +331,7 @@ def _watched(address: str, confines: Confines | None, refused: list[str]) -> Any
         target = urljoin(str(params.url), params.response.headers.get("Location", ""))
         if not may_redirect(address, target, confines):
             remedy = "name that address itself, or allow it in chronicle.toml"
-            refused.append(f"the server sends on to {target}, which is not allowed. Remedy: {remedy}")
+            refused.append(f"the server redirects to {target}, which is not allowed. Remedy: {remedy}")
             raise PermissionError(refused[0])
 
     trace = TraceConfig()

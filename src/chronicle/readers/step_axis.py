@@ -384,7 +384,7 @@ def steps_of(path: Path, column: Column | None, n_rows: int) -> tuple[Steps, tup
         return steps, ()
     latest = np.maximum(np.searchsorted(known.rows, np.arange(n_rows), side="right") - 1, 0)
     broken = len(column.rows) - len(known.rows)
-    problem = "step is no whole number; taken from the row before"
+    problem = "step is not a whole number; taken from the row before"
     return steps[latest], (Fault(Place(str(path)), problem, broken),) if broken else ()
 
 

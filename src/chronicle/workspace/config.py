@@ -84,13 +84,13 @@ class WorkspaceConfig:
     title: str = key("chronicle", "Title of the site.")
     runs: str = key("runs", "Folder with one subfolder for each run.")
     gallery: str = key(
-        "gallery", "Folder of pattern pages and of `cases/`; one here replaces the shipped one of its id."
+        "gallery", "Folder of pattern pages and of `cases/`; a page here replaces the shipped one."
     )
-    templates: str = key("templates", "Folder of page templates, which replace shipped ones of their names.")
+    templates: str = key("templates", "Page templates; each replaces the shipped one of the same name.")
     out: str = key("build/site", "Folder the site is written to.")
     engine: Engine = key("mkdocs", "Site engine.")
     site_url: str = key(
-        "", "Address that the site is published at, `https://…/`: feeds and previews of links then have it."
+        "", "Address that the site is published at, `https://…/`: feeds and link previews use it."
     )
     edit_url: str = key(
         "",
@@ -111,7 +111,7 @@ class WorkspaceConfig:
         "per 100,000 healthy points",
     )
     thresholds: Mapping[str, float] = key(
-        {}, "Thresholds of the classifier by name; units and defaults stand in the classifier's page."
+        {}, "Thresholds of the classifier by name; units and defaults are in the guide's list of thresholds."
     )
     allow: list[str] = key(
         [],
@@ -144,18 +144,18 @@ class RunConfig:
     paths: list[str] = key(
         [], "Logs that lie elsewhere: relative to this file, absolute, or an address (`s3://bucket/run`)."
     )
-    order: list[str] = key([], "Names of the attempts in the order they ran, if clock and steps do not tell.")
+    order: list[str] = key([], "Names of the attempts in their order, if clock and steps do not show it.")
     relation: Relation = key("", "What logs of the same steps are: attempts of one training, or seeds.")
     x: Axis | Literal[""] = key("", "As in chronicle.toml, for this run; empty means the value there.")
-    axis: str = key("", "What the steps of its logs count where these are no steps: `million tokens`.")
+    axis: str = key("", "What its logs count, if it is not steps: `million tokens`.")
     resolution: float = key(
         0.0, "Steps between two places that the source can tell apart: one pixel.", "steps"
     )
     date: str = key("", "Day it ran, ISO 8601, where its logs have no times.")
-    roles: Mapping[str, Role] = key({}, "As in chronicle.toml, for this run; wins over it.")
-    units: Mapping[str, str] = key({}, "As in chronicle.toml, for this run; wins over it.")
-    gpus: int = key(0, "Accelerators the run used; makes GPU hours derivable.", "accelerators")
-    tokens_per_step: float = key(0.0, "Tokens of one step; makes tokens derivable.", "tokens/step")
+    roles: Mapping[str, Role] = key({}, "As in chronicle.toml, for this run; takes precedence over it.")
+    units: Mapping[str, str] = key({}, "As in chronicle.toml, for this run; takes precedence over it.")
+    gpus: int = key(0, "Accelerators the run used, from which GPU hours are derived.", "accelerators")
+    tokens_per_step: float = key(0.0, "Tokens of one step, from which the total is derived.", "tokens/step")
     facts: Mapping[str, Any] = key({}, "Any other facts, shown in the facts table: name = value.")
 
 

@@ -277,7 +277,7 @@ def mirror_of(address: str) -> Path:
     """The mirror of an address: always below `cache`, whatever the address contains."""
     match = _ADDRESS.fullmatch(address)
     if not match:
-        raise ValueError(f"{address!r} is no address")
+        raise ValueError(f"{address!r} is not an address")
     return cache() / "mirror" / match[1] / safe_path(match[2].rstrip("/"))
 
 

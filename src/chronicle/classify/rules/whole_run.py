@@ -435,9 +435,9 @@ def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
     noise, most = median(np.array([view.noise(s) for _, s in judged])), view.thresholds.noisy
     steps, noisy = np.concatenate([s.steps for _, s in judged]), noise > most
     checks = [
-        Check("live findings that worry", 0, "findings", "0"),
+        Check("live findings worse than good", 0, "findings", "0"),
         side("one-sample noise", noise, "log units", noisy, (f"> {most}", f"<= {most}"), "noise_log"),
-        Check("points of what is judged", points, "samples", f">= {FEWEST_POINTS}", key="points_samples"),
+        Check("points of the judged metric", points, "samples", f">= {FEWEST_POINTS}", key="points_samples"),
         *noted(harmless_findings=len(harmless)),
     ]
     at = At(attempt if len(judged) == 1 else None, loss, steps.min(), None, steps.max())

@@ -281,7 +281,7 @@ def _decoded(batch: Batch) -> _Decoded:
     begin, piece = begin[right], piece[right]
     contents = decode(batch.buffer, begin, end[right])
     no_event = ((int(piece[i]), int(begin[i]) - tfrecord.HEADER) for i in contents.broken)
-    damage += [(*place, "record is no event; skipped") for place in no_event]
+    damage += [(*place, "record is not an event; skipped") for place in no_event]
     columns = _columns(contents.points, piece[contents.points.record], list(contents.tags))
     return batch, columns, damage, [(int(piece[i]), text) for i, text in contents.texts]
 

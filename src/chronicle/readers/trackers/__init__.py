@@ -131,7 +131,7 @@ class PointLog:
             series[metric] = Series(metric, Role.OTHER, steps, values, times)
         faults = [*faults]
         if self.broken:
-            faults.append(Fault(Place(str(path)), "point is no number; skipped", self.broken))
+            faults.append(Fault(Place(str(path)), "point is not a number; skipped", self.broken))
         facts = {**self.facts, **config_facts(self.params)}
         attempt = Attempt(name, (str(path),), series, facts, tuple(faults), truncated, axis)
         return without_summary(attempt)

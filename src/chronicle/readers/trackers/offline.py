@@ -103,7 +103,7 @@ def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool
             elif not line.endswith(b"\n") and len(line) < MAX_CELL:
                 return True
             elif messages:
-                faults.add("message is no JSON object; skipped", line=number)
+                faults.add("message is not a JSON object; skipped", line=number)
     return False
 
 
@@ -160,7 +160,7 @@ def _fill_neptune_database(path: Path, log: PointLog, faults: Faults) -> bool:
                 try:
                     _neptune_snapshot(operation, log)
                 except (ValueError, struct.error):
-                    faults.add("operation is no protobuf message; skipped")
+                    faults.add("operation is not a protobuf message; skipped")
         faults.extend(store.faults)
     return bool(store.faults)
 
@@ -368,7 +368,7 @@ def _read_trackio(path: Path) -> list[Attempt]:
         for key, name in distinct_names(rows).items():
             faults = [*store.faults, *alerts.get(key, ())]
             if broken[key]:
-                faults.append(Fault(Place(str(path)), "row is no JSON object; skipped", broken[key]))
+                faults.append(Fault(Place(str(path)), "row is not a JSON object; skipped", broken[key]))
             # Trackio itself adds `_Username`, `_Created` and the like.
             config = {name: v for name, v in _object(configs.get(key)).items() if not name.startswith("_")}
             with suppress(BadLog):  # raised for a run that logged only texts and media

@@ -86,7 +86,7 @@ def faults_of_records(path: Path, take: Callable[[bytes], None]) -> tuple[list[F
                 unreadable += 1
     faults = [Fault(Place(str(path), byte=at), problem) for at, problem in frames.damage]
     if unreadable:
-        faults.append(Fault(Place(str(path)), "record is no protobuf message; skipped", unreadable))
+        faults.append(Fault(Place(str(path)), "record is not a protobuf message; skipped", unreadable))
     return faults, frames.truncated
 
 
