@@ -87,7 +87,7 @@ def role_table() -> str:
 
 def side_file_table() -> str:
     """The files beside a log that hold facts, by what they hold."""
-    rows = ["| file | of | tells |", "| --- | --- | --- |"]
+    rows = ["| file | written by | holds |", "| --- | --- | --- |"]
     for row in SIDE_FILES:
         rows.append(f"| {', '.join(f'`{name}`' for name in row.names)} | {row.writer} | {row.tells} |")
     return "\n".join(rows) + "\n"
