@@ -57,6 +57,7 @@ def test_ticks_are_one_or_two_or_two_and_a_half_or_five_apart(ends, most, whole,
 def test_thousands_of_a_logarithmic_axis_are_apart_like_all_others():
     shown = [label for _, label in value_ticks(Scale(0.5, 2e6, log=True), 200)]
     assert shown == ["1", "100", "10\u202f000", "1e6"]
+    assert [label for _, label in value_ticks(Scale(2.1, 2.9, log=True), 200)] == ["2.2", "2.4", "2.6", "2.8"]
 
 
 @pytest.mark.parametrize(
@@ -92,6 +93,7 @@ def test_value_labels_never_repeat(start, lead, power, number):
         (0.05, 3, [0.1, 0.3, 1, 3]),
         (0.08, 0.7, [0.1, 0.2, 0.5]),
         (0.5, 2000, [1, 10, 100, 1000]),
+        (2.1, 2.9, [2.2, 2.4, 2.6, 2.8]),
         (1e-3, 1e32, [1, 1e8, 1e16, 1e24, 1e32]),
     ],
 )
@@ -147,12 +149,13 @@ def test_a_start_or_an_end_that_would_flatten_the_rest_makes_an_axis_logarithmic
         assert scale.low < values.min() and scale.high > values.max()
 
 
-def test_the_peak_of_a_finding_far_above_the_body_makes_an_axis_logarithmic():
-    values = np.r_[np.full(400, 0.15), 20.0, 4.5e6]
-    part = [Segment(np.arange(402.0), values, True)]
+@pytest.mark.parametrize(("peak", "log"), [(300.0, True), (5e7, False)])
+def test_the_peak_of_a_finding_makes_an_axis_logarithmic_if_it_can_be_shown_on_one(peak, log):
+    """One value of 5e7 made the axis of a loss near 2.5 logarithmic, with a single tick at 2.50384."""
+    part = [Segment(np.arange(401.0), np.r_[np.geomspace(0.9, 0.1, 400), peak], True)]
     assert not y_scale(part, Role.LOSS).log
-    scale = y_scale(part, Role.LOSS, peaks=[4.5e6])
-    assert scale.log
+    scale = y_scale(part, Role.LOSS, peaks=[peak])
+    assert scale.log is log and (scale.high > peak) is log
 
 
 def test_zeros_lie_on_an_axis_of_ordinary_numbers():

@@ -26,7 +26,7 @@ def test_count_and_plural():
 def test_the_unit_of_one_is_singular():
     given = [(1, "attempts"), (8, "attempts"), (1.0, "s"), (30.6, "s"), (1, "GB/s"), ("5.57, 1.81", None)]
     assert [with_unit(*quantity) for quantity in given] == [
-        "1 attempt", "8 attempts", "1 s", "30.60 s", "1 GB/s", "5.57, 1.81",
+        "1 attempt", "8 attempts", "1 s", "30.6 s", "1 GB/s", "5.57, 1.81",
     ]  # fmt: skip
 
 

@@ -79,7 +79,7 @@ def test_gaps(seconds: float | None, said: str) -> None:
         (Fact("Points", 106_080, "points", ""), "106\u202f080", "points"),
         (Fact("Loss", 2.141, None, ""), "2.14", ""),
         (Fact("Tokens", None, "tokens", ""), "not logged", ""),
-        (Fact("Tokens", 2e9, "tokens", ""), "2\u202f000\u202f000\u202f000", "tokens"),
+        (Fact("Tokens", 2.5e11, "tokens", ""), "250 billion", "tokens"),
         (Fact("bf16", True, "", ""), "yes", ""),
         (Fact("config/adam_eps", 1e-08, "", ""), "1e-08", ""),
         (Fact("config/warmup", 7578.9473684210525, "", ""), "7578.95", ""),

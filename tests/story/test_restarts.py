@@ -51,7 +51,7 @@ def test_a_join_in_full():
     )
     assert restart(join, Axis(), gpus=64, tokens_per_step=1e6) == Restart(
         ("the seed changed from 1 to 2",),
-        ("1\u202f000 steps", "1\u202f000\u202f000\u202f000 tokens", "2 h", "128 GPU hours"),
+        ("1\u202f000 steps", "1 billion tokens", "2 h", "128 GPU hours"),
         (
             "the run did not go back far enough: the divergence had begun at step 900, "
             "and it came again at step 1\u202f200",
@@ -70,14 +70,14 @@ def test_a_join_of_a_log_that_counts_tokens_says_so():
     join = Join(JoinKind.ROLLBACK, 0, 1, 2000, 1000, 1000, 60.0, evidence=evidence, changes=moved)
     assert restart(join, Axis("million tokens")) == Restart(
         ("the learning rate fell from 0.0003 to 0.00015 at 800 million tokens",),
-        ("1\u202f000 million tokens",),
+        ("1.00 billion tokens",),
         (
             "the run did not go back far enough: the divergence had begun at 900 million tokens, "
-            "and it came again at 1\u202f200 million tokens",
+            "and it came again at 1.20 billion tokens",
         ),
     )
     assert outcome(Ending(0, "crashed", "rolled back", join), Axis("million tokens")) == (
-        "crashed, back to 1\u202f000, 1\u202f000 million tokens discarded, after 60 s"
+        "crashed, back to 1.00 billion tokens, 1.00 billion tokens discarded, after 60 s"
     )
 
 

@@ -258,8 +258,8 @@ GOLDEN = [
     (
         "104B-en-fail",
         "A",
-        "The run went back from 6\u202f587 to 3\u202f476 million tokens, and 3\u202f208 million "
-        "tokens were discarded. It restarted 2\u202f229 million tokens before the divergence began.",
+        "The run went back from 6.59 to 3.48 billion tokens, and 3.21 billion tokens were discarded. "
+        "It restarted 2.23 billion tokens before the divergence began.",
     ),
     (
         "lab-lost-nodes",
@@ -316,8 +316,8 @@ def test_what_came_first_is_told_first() -> None:
         "a stop was logged on nid001: “Slurm job 4713 cancelled: preemption”. The run went on at step 801"
     ) in faults
     assert attempts.startswith(
-        "There were 2 resume spikes over 3\u202f476 to 5\u202f182 million tokens. "
-        "After the restart at 15\u202f689 million tokens the loss was 13 % higher"
+        "There were 2 resume spikes over 3.48 to 5.18 billion tokens. "
+        "After the restart at 15.69 billion tokens the loss was 13 % higher"
     )
 
 
@@ -570,7 +570,8 @@ def test_what_a_log_counts_is_told_in_its_own_unit() -> None:
     assert (Axis().place(7005), Axis().span(1), Axis().span(2.0)) == ("step 7\u202f005", "1 step", "2 steps")
     assert Axis("epoch").place(3, 5) == "epochs 3 to 5"
     tokens = Axis("million tokens")
-    assert (tokens.place(15_689), tokens.span(1)) == ("15\u202f689 million tokens", "1 million tokens")
+    assert (tokens.place(15_689), tokens.span(1)) == ("15.69 billion tokens", "1 million tokens")
+    assert tokens.place(997, 15_689) == "1.00 to 15.69 billion tokens"
     assert (tokens.place(1, 2), tokens.way(2, 1)) == ("1 to 2 million tokens", "2 to 1 million tokens")
 
 

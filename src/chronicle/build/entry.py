@@ -28,7 +28,7 @@ from chronicle import model
 from chronicle.classify import VERSION
 from chronicle.metrics.by_values import measurements
 from chronicle.metrics.roles import direction, shown_metric
-from chronicle.metrics.values import Axis, clipped, count, instant, level, plural
+from chronicle.metrics.values import Axis, clipped, count, instant, plainly, plural
 from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Timeline, Track
 from chronicle.score.presets import Comparison
 from chronicle.story import Story
@@ -272,9 +272,9 @@ def _loss_facts(loss: Track, axis: Axis) -> Iterator[Fact]:
         return
     rises = direction(loss) > 0
     best, what = int(np.argmax(values) if rises else np.argmin(values)), "highest" if rises else "lowest"
-    ends = f"{level(values[0])}, {level(values[-1])}"
+    ends = f"{plainly(values[0])}, {plainly(values[-1])}"
     yield Fact(f"{loss.metric}, first and last", ends, loss.unit, "points that count")
-    yield Fact(f"{loss.metric}, {what}", level(values[best]), loss.unit, f"at {axis.place(steps[best])}")
+    yield Fact(f"{loss.metric}, {what}", plainly(values[best]), loss.unit, f"at {axis.place(steps[best])}")
 
 
 _LONG = ((3600, "h"), (60, "min"))  # units of a time, in seconds

@@ -21,7 +21,7 @@ from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.by_values import measured_rows
 from chronicle.metrics.names import COUNTERS, LOSSES
 from chronicle.metrics.roles import SCORES, shown_metric
-from chronicle.metrics.values import count, level
+from chronicle.metrics.values import Axis, count, level
 from chronicle.model import Diagnosis, Finding, Floats, Mask, Role, Timeline, Track, cached_by_object
 from chronicle.story.measured import finite_values
 
@@ -299,7 +299,7 @@ def y_scale(
         body = finite_values(values[:: 1 + len(values) // _MOST_SAMPLED] for values in later)
         low, high = map(float, np.quantile(body if len(body) else known, (0.002, 0.985)))
         high = max(high, start) if start > far else high
-    is_wide = low > 1e-290 and (high > far or max([high, *peaks]) / low > ratio)
+    is_wide = low > 1e-290 and (high > far or max([high, *_on_log_axis(peaks, low, high)]) / low > ratio)
     if log := is_wide and lowest > 0:
         low, high, lowest, highest = (math.log10(value) for value in (low, high, lowest, highest))
         peaks = [math.log10(p) for p in peaks if p > 0]
@@ -312,6 +312,12 @@ def y_scale(
     if lowest < low - _REACH_SPANS * span:
         bottom = low - 0.18 * span
     return _widened(bottom, max(top, high), log)
+
+
+def _on_log_axis(peaks: Sequence[float], low: float, high: float) -> list[float]:
+    """The peaks that a logarithmic axis of a body from ``low`` to ``high``, both positive, would show."""
+    furthest_log = math.log(high) + _PEAK_SPANS_LOG * math.log(high / low)
+    return [peak for peak in peaks if peak > 0 and math.log(peak) < furthest_log]
 
 
 _NOTHING = 1e-12  # values that are all as small as this are zeros, on an axis from -0.5 to 0.5
@@ -341,8 +347,11 @@ def time_ticks(first: float, last: float, most: int) -> Ticks:
 
 def value_ticks(scale: Scale, height_px: float) -> Ticks:
     """The ticks of a y axis: ``0.1``, ``100``; ``1e-6`` on a logarithmic one."""
-    if scale.log:
+    if scale.log and scale.high >= 10 * scale.low:
         return [(at, _decade(at)) for at in log_ticks(scale.low, scale.high)]
+    if scale.log:
+        places = log_ticks(scale.low, scale.high)
+        return list(zip(places, value_labels(places), strict=True))
     places = round_places(scale.low, scale.high, 5 if height_px > _LOW_PANEL_PX else 3)
     return list(zip(places, value_labels(places), strict=True))
 
@@ -361,9 +370,9 @@ def _decade(value: float) -> str:
 
 
 def step_labels(ticks: Sequence[float]) -> list[str]:
-    """Labels of steps: ``15 k``, ``1.2 M``; in full if short labels would not differ."""
+    """Labels of steps: ``15 k``, ``1.2 M``, ``250 B``; in full if short labels would not differ."""
     largest = max(map(abs, ticks), default=0)
-    for size, unit, least in ((1e6, " M", 1e6), (1e3, " k", 1e4)):
+    for size, unit, least in ((1e9, " B", 1e10), (1e6, " M", 1e6), (1e3, " k", 1e4)):
         shown = [f"{tick / size:g}{unit}" if tick else "0" for tick in ticks]
         if largest >= least and len(set(shown)) == len(ticks) and max(map(len, shown)) <= _LONGEST_TICK:
             return shown
@@ -384,14 +393,16 @@ def value_labels(ticks: Sequence[float]) -> list[str]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """At most five ticks of a logarithmic axis: whole decades, and values between them if they are few."""
+    """The ticks of a logarithmic axis: at most five whole decades, or values between them if they are few, or
+    round values if even these are."""
     first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
     if last - first >= 2:
         stride = -(-(last - first + 1) // 5)
         return [10.0**power for power in range(-(-first // stride) * stride, last + 1, stride)]
     leads = (1, 2, 5) if high / low < 50 else (1, 3)
     ticks = [lead * 10.0**power for power in range(first - 1, last + 1) for lead in leads]
-    return [tick for tick in ticks if low <= tick <= high] or [math.sqrt(low * high)]
+    shown = [tick for tick in ticks if low <= tick <= high]
+    return shown if len(shown) > 1 else round_places(low, high, 4)
 
 
 def true_value(value: float) -> str:
@@ -461,8 +472,9 @@ class Pane(NamedTuple):
         if axis == SECONDS:
             ticks = time_ticks(first, last, most_ticks)
         else:
-            steps = round_places(first, last, most_ticks, integers=True)
-            ticks = list(zip(steps, step_labels(steps), strict=True))
+            size, axis = Axis(axis).sized(last)
+            steps = round_places(first / size, last / size, most_ticks, integers=size == 1)
+            ticks = [(step * size, label) for step, label in zip(steps, step_labels(steps), strict=True)]
         places = self.x(np.array([step for step, _ in ticks]))
         self.sheet.lines(places[:, None], np.array([[self.foot, self.foot + _TICK_PX]]), "ink2", 2.7)
         for x, (_, label) in zip(places, ticks, strict=True):

@@ -76,15 +76,14 @@ def fault_words(kind: str) -> str:
 
 
 def value_words(value: Any) -> str:
-    """A value of a log, a rule or a configuration: ``58 897``, ``2.26``, ``yes``, ``a, b``; "" for None."""
+    """A value of a log, a rule or a configuration: ``58 897``, ``2.26``, ``252 billion``, ``yes``, ``a, b``;
+    "" for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float) and not (value.is_integer() and abs(value) < 1e15):
-        return level(value)
     if isinstance(value, int | float):
-        return count(value)
+        return count(value) if float(value).is_integer() and abs(value) < 1e9 else _short(value)
     return ", ".join(map(value_words, value)) if isinstance(value, list | tuple) else str(value)
 
 
@@ -164,8 +163,11 @@ def stated(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         words = value_words(value)
         return shortened(words, 40) if "/" in words and " " not in words else clipped(words, 60)
-    if float(value).is_integer() and abs(value) < 1e15:
-        return count(value)
+    return count(value) if float(value).is_integer() and abs(value) < 1e15 else _short(value)
+
+
+def _short(value: float) -> str:
+    """A value without trailing zeros: ``0.0003``."""
     digits, space, power = plainly(float(value)).partition(" ")
     return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}{space}{power}"
 
@@ -216,19 +218,33 @@ class Axis(NamedTuple):
         """The plural: ``steps``."""
         return self.noun if self.noun.endswith("s") else f"{self.noun}s"
 
+    def sized(self, largest: float) -> tuple[float, str]:
+        """By what numbers up to ``largest`` are divided, and what they then count: for thousands of ``million
+        tokens`` 1000 and ``billion tokens``. What is counted one by one stays as it is."""
+        word, _, counted = self.noun.partition(" ")
+        is_large = word == "million" and counted and largest >= 1000
+        return (1000.0, f"billion {counted}") if is_large else (1.0, self.noun)
+
+    def _written(self, *numbers: float) -> tuple[list[str], str]:
+        size, noun = self.sized(max(map(abs, numbers)))
+        return [count(number) if size == 1 else f"{number / size:.2f}" for number in numbers], noun
+
     def place(self, *at: float) -> str:
-        """``step 7 005``, ``steps 7 005 to 8 960``; ``15 689 to 16 002 million tokens``."""
-        ends, noun = " to ".join(map(count, at)), self.noun
+        """``step 7 005``, ``steps 7 005 to 8 960``; ``15.69 to 16.00 billion tokens``."""
+        numbers, noun = self._written(*at)
+        ends = " to ".join(numbers)
         return f"{ends} {noun}" if noun.endswith("s") else f"{noun}{'s' * (len(at) > 1)} {ends}"
 
     def way(self, first: int, last: int) -> str:
-        """``step 400 to step 361``; ``6 587 to 3 476 million tokens``."""
-        return f"{count(first) if self.noun.endswith('s') else self.place(first)} to {self.place(last)}"
+        """``step 400 to step 361``; ``6.59 to 3.48 billion tokens``."""
+        if self.noun.endswith("s"):
+            return self.place(first, last)
+        return f"{self.place(first)} to {self.place(last)}"
 
     def span(self, number: float) -> str:
         """``240 steps``, ``1 step``, ``145 million tokens``."""
-        digits = count(number)
-        return f"{digits} {self.noun}" + ("" if self.noun.endswith("s") or digits == "1" else "s")
+        (digits,), noun = self._written(number)
+        return f"{digits} {noun}" + ("" if noun.endswith("s") or digits == "1" else "s")
 
     def rough_span(self, number: float) -> str:
         """A span to two digits: ``170 steps``."""

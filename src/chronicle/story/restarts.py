@@ -124,14 +124,14 @@ def restart(join: Join, axis: Axis, gpus: float = 0, tokens_per_step: float = 0.
 
 
 def outcome(ending: Ending, axis: Axis) -> str:
-    """What became of an attempt: ``crashed, back to 800, 199 steps discarded, after 42 min``."""
+    """What became of an attempt: ``crashed, back to step 800, 199 steps discarded, after 42 min``."""
     join, then = ending.join, _OUTCOMES.get(ending.then, ending.then)
     words = [_OUTCOMES.get(ending.how, ending.how), then]
     if join is not None:
         undone = join.evidence.get("left_pattern") or join.evidence.get("inside_pattern")
         words[0] = words[0] or (BY_ID[undone].title if undone in BY_ID else undone or "")
         words[0] = words[0][:1].lower() + words[0][1:] if words[0][1:2].islower() else words[0]
-        words[1] += f" {count(join.to_step)}" if then == "back to" else ""
+        words[1] += f" {axis.place(join.to_step)}" if then == "back to" else ""
         # Steps that a resume leaves behind are a branch of their own, and not lost by this attempt.
         lost = 0 if join.kind is JoinKind.RESUME else join.discarded_steps
         words += [f"{axis.span(lost)} discarded" if lost else ""]
