@@ -12,6 +12,7 @@ from tests.story.told_specimens import specimen
 
 import chronicle
 from chronicle.model import (
+    Attempt,
     Change,
     Diagnosis,
     Event,
@@ -197,6 +198,30 @@ def test_which_event_a_note_speaks_of(note: Note, of: str) -> None:
     assert events["note-undated"].of == of
     if of and note.event:
         assert note.event in (events[of].id, *events[of].also)
+
+
+def test_a_note_on_a_step_that_was_trained_twice_belongs_to_what_had_happened_by_then() -> None:
+    """A note on a later rollback, and one on the spike before it, went to a divergence that was discarded."""
+    loss = falling(990)
+
+    def part(name: str, first: int, last: int, began_s: float) -> Attempt:
+        steps = np.arange(first, last, 10)
+        logged = series("loss", steps, loss[steps])
+        return attempt(name, replace(logged, times=began_s + 10.0 * np.arange(len(steps))))
+
+    parts = part("a.csv", 0, 600, 0), part("b.csv", 310, 900, 90_000), part("c.csv", 810, 990, 180_000)
+    timeline = stitch(parts)
+    found = diagnosis(
+        finding("divergence-no-spike", 500, None),
+        finding("spike-fast-recovery", 540, 560, name="b.csv"),
+        joins=timeline.joins,
+    )
+    at = ("1970-01-01T03:00Z", "1970-01-03T00:00Z")
+    notes = [Note("a", at[0], step=550), Note("b", at[1], step=550), Note("c", step=800), Note("d", step=590)]
+    of = {
+        e.sentence: e.of for e in tell(timeline, found, RunConfig(), notes).events if e.kind is EventKind.NOTE
+    }
+    assert of == {"a": "rise-a1-500", "b": "rise-a2-540", "c": "rollback-a3", "d": "rise-a1-500"}
 
 
 def test_notes_are_events_by_their_kind() -> None:

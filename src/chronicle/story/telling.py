@@ -27,6 +27,7 @@ from chronicle.metrics.values import (
     grouped,
     instant,
     listed,
+    moment,
     plural,
     stated,
     times_over,
@@ -91,7 +92,7 @@ def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
     plain = [*_launch_event(run), *joined, *changes(run), *_fault_events(run), *_end_event(run)]
     findings = [_finding_event(run, group) for group in finding_groups(run.timeline, run.diagnosis)]
     logged = [*map(clock.placed, _with_ids([*plain, *findings]))]
-    logged, noted = _with_notes([around(run, event, logged) for event in logged], notes)
+    logged, noted = _with_notes(run, [around(run, event, logged) for event in logged], notes)
     return tuple(sorted([*logged, *map(clock.placed, noted)], key=partial(_order, owners(run.timeline))))
 
 
@@ -245,7 +246,9 @@ def _size(step: int) -> int:
     return int(10 ** max(len(str(abs(step))) - 2, 0))
 
 
-def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[Event], list[Event]]:
+def _with_notes(
+    run: RunView, happened: Sequence[Event], notes: Sequence[Note]
+) -> tuple[list[Event], list[Event]]:
     """The events, with the ids that notes use for them, and the notes as events of their own."""
     known, noted = list(happened), []
     for note in notes:
@@ -254,7 +257,7 @@ def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[
         title = (note.kind or "note").replace("review ", "review: ").capitalize()
         words = title, note.text, clipped(note.text.split("\n")[0], 120)
         event = Event(event_id, kind, *words, step=note.step, time=note.at_time, who=note.author)
-        if (place := _event_of_note(note, known)) is not None:
+        if (place := _event_of_note(run, note, known)) is not None:
             about = known[place]
             if note.event and note.event not in (about.id, *about.also):
                 known[place] = replace(about, also=(*about.also, note.event))
@@ -264,8 +267,9 @@ def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[
     return known, [*numbered(noted, ".")]
 
 
-def _event_of_note(note: Note, events: Sequence[Event]) -> int | None:
-    """The index of the event of a note: the one that it names, else the finding or join at its step."""
+def _event_of_note(run: RunView, note: Note, events: Sequence[Event]) -> int | None:
+    """The index of the event of a note: the one that it names, else the finding or join at its step
+    that had begun when the note was written."""
     for place, event in enumerate(events) if note.event else ():
         if note.event in (event.id, *event.also):
             return place
@@ -277,16 +281,31 @@ def _event_of_note(note: Note, events: Sequence[Event]) -> int | None:
         return min(near)[1] if near and min(near)[0] <= _NEAR_SHARE * max(step, 1) else None
     if note.step is None or note.event:
         return None
-    around = ((place, e) for place, e in enumerate(events) if _covers(e, note.step) and not e.shows(OVERALL))
+    begun = ((place, e) for place, e in enumerate(events) if not (note.at_time and _is_later(e, note)))
+    around = ((place, e) for place, e in begun if _covers(run, e, note.step) and not e.shows(OVERALL))
     ranked = ((e.kind is not EventKind.FINDING, abs((e.step or 0) - note.step), place) for place, e in around)
     return min(ranked, default=(True, 0, None))[2]
 
 
-def _covers(event: Event, step: int) -> bool:
-    if event.kind is EventKind.FINDING:
-        last = math.inf if event.end_step is None else event.end_step
-        return event.step is not None and event.step <= step <= last
-    return event.kind in JOINS and event.step == step
+def _is_later(event: Event, note: Note) -> bool:
+    """Whether an event began after a note was written; a date without a time means the whole day."""
+    if len(note.at_time) <= len("2026-11-18"):
+        return event.time[:10] > note.at_time
+    return moment(event.time) > moment(note.at_time)
+
+
+def _covers(run: RunView, event: Event, step: int) -> bool:
+    """Whether a step lies in a finding, which ends with a branch that was discarded, or at one end of a
+    restart. It may miss either by one logged sample: a checkpoint is named by the step before."""
+    if event.step is None or not (event.kind is EventKind.FINDING or event.kind in JOINS):
+        return False
+    at = run.index(event.attempt)
+    if event.kind in JOINS:
+        left = (join.from_step for join in run.timeline.joins if join.after == at)
+        return any(abs(end - step) <= run.gap for end in (event.step, *left))
+    ends = None if event.live or at is None else step_ends(distinct_in(run.timeline.attempts[at]))
+    last = (ends[1] if ends else math.inf) if event.end_step is None else event.end_step
+    return event.step - run.gap <= step <= last
 
 
 class _Clock:
