@@ -88,6 +88,18 @@ def test_facts_in_full():
     ]
 
 
+def test_the_facts_hold_the_best_and_the_last_of_what_was_held_out():
+    logged = attempt("a.csv", 0, 1000, 2.0, 0.0)
+    steps = np.array([250, 500, 750])
+    held_out = Series(
+        "eval_loss", Role.VALIDATION_LOSS, steps, np.array([0.87, 0.84, 0.91]), np.full(3, np.nan)
+    )
+    timeline = stitch([replace(logged, series={**logged.series, "eval_loss": held_out})])
+    assert Fact("eval_loss, lowest and last", "0.840, 0.910", None, "lowest at step 500") in facts(
+        timeline, RunConfig()
+    )
+
+
 def test_zeros_before_the_first_loss_are_not_its_lowest_values():
     log = attempt("a.csv", 0, 1000, 2.0, 0.0)
     log.series["loss"].values[:3] = 0.0

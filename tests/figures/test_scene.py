@@ -69,6 +69,14 @@ def test_a_validation_loss_that_is_logged_by_two_names_is_drawn_and_named_once()
     assert RunView(timeline, overfitting).name(names[1]) == "the validation loss"
 
 
+def test_a_score_of_held_out_data_is_drawn_where_there_is_room():
+    steps = np.arange(500)
+    few = series("coco/bbox_mAP", steps[::50], np.linspace(0.1, 0.48, 10), Role.SCORE)
+    dense = series("train_acc", steps, np.linspace(0, 1, 500), Role.SCORE)
+    timeline = stitch([attempt("a.csv", series("loss", steps, falling(500)), dense, few)])
+    assert [panel.name for panel in run_panels(timeline, diagnosis())] == ["loss", "coco/bbox_mAP"]
+
+
 def test_a_metric_that_is_only_nan_leaves_no_empty_picture():
     """A loss logged for a hundred steps, beside evaluations that were NaN for ten thousand more."""
     after = series("eval", [1, *range(200, 10_000, 200)], [2.0, *[np.nan] * 49], Role.VALIDATION_LOSS)

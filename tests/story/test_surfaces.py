@@ -18,13 +18,13 @@ from chronicle.build.entry import entry_from_json, to_json
 from chronicle.cli.terminal import explain, list_lines, run_lines
 from chronicle.figures import whole_alt, zoom_alt
 from chronicle.figures.layout import Scene, whole_plan, zoom_plan
-from chronicle.metrics.values import count
 from chronicle.pages import PAGE_KINDS, assets, lists
 from chronicle.pages.chronology import markdown
 from chronicle.pages.gallery import dated_events
 from chronicle.pages.lists import card, runs
 from chronicle.pages.words import renderer
 from chronicle.story import deciding, picture_edge
+from chronicle.story.measured import axis_of
 
 pytestmark = pytest.mark.slow
 each = pytest.mark.parametrize("name", few(NAMES, 14))
@@ -42,7 +42,12 @@ def recorded(specimen: Specimen) -> set[str]:
     joins = specimen.diagnosis.joins
     lost = sum(join.discarded_steps for join in joins)
     few = {str(k) for k in range(max(100, len(specimen.story.events)))}
-    return said | few | numbers(count(lost)) | numbers(" ".join(specimen.timeline.doubts))
+    return (
+        said
+        | few
+        | numbers(axis_of(specimen.timeline).span(lost))
+        | numbers(" ".join(specimen.timeline.doubts))
+    )
 
 
 @cache

@@ -224,6 +224,31 @@ def test_a_note_on_a_step_that_was_trained_twice_belongs_to_what_had_happened_by
     assert of == {"a": "rise-a1-500", "b": "rise-a2-540", "c": "rollback-a3", "d": "rise-a1-500"}
 
 
+def evaluated(*values: float, metric: str = "eval_loss", role: Role = Role.VALIDATION_LOSS) -> Timeline:
+    held_out = series(metric, np.arange(len(values)) * (900 // len(values)), values, role)
+    return stitch([attempt("a.csv", series("loss", np.arange(900), falling(900)), held_out)])
+
+
+@pytest.mark.parametrize(
+    ("timeline", "said"),
+    [
+        (evaluated(0.9, 0.8, 0.95), "eval_loss was lowest, 0.800, at step 300, and 0.950 at the end."),
+        (evaluated(0.9, 0.8, 0.7), "eval_loss was lowest, 0.700, at the end."),
+        (
+            evaluated(0.2, 0.48, 0.45, metric="coco/bbox_mAP", role=Role.SCORE),
+            "coco/bbox_mAP was highest, 0.480, at step 300, and 0.450 at the end.",
+        ),
+        (evaluated(*falling(900), metric="train_acc", role=Role.SCORE), ""),
+    ],
+)
+def test_a_headline_tells_how_good_the_model_became(timeline: Timeline, said: str) -> None:
+    """A detector and a fine-tuning told only of their training loss."""
+    headline = tell(timeline, diagnosis(SPIKE)).headline
+    assert said in headline and ("lowest" in headline or "highest" in headline) is bool(said)
+    overfits = finding("overfitting", 300, None, [*timeline.series][1])
+    assert "at the end" not in tell(timeline, diagnosis(overfits)).headline
+
+
 def test_notes_are_events_by_their_kind() -> None:
     decision = Note("Back to 300.", "2026-11-18T22:41+01:00", "decision", 350, "ada")
     lesson = Note("Clip earlier.", "2026-11-18T22:41+01:00", "lesson", None, "bo")

@@ -26,13 +26,12 @@ import numpy as np
 
 from chronicle import model
 from chronicle.classify import VERSION
-from chronicle.metrics.by_values import measurements
-from chronicle.metrics.roles import direction, shown_metric
+from chronicle.metrics.roles import evaluations, shown_metric
 from chronicle.metrics.values import Axis, clipped, count, instant, plainly, plural
 from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Timeline, Track
 from chronicle.score.presets import Comparison
 from chronicle.story import Story
-from chronicle.story.measured import axis_of, finite_values
+from chronicle.story.measured import axis_of, course_of, finite_values
 from chronicle.story.restarts import outcome, step_back_words
 from chronicle.timeline import discarded
 from chronicle.timeline.courses import step_ends, wall_clock
@@ -168,6 +167,7 @@ def _schema_of(kind: Any) -> dict[str, Any]:
 
 MOST_FAULTS = 1000  # published faults of a run
 _MOST_BACKS = 3  # rows of one cause in the facts table
+_MOST_EVALUATIONS = 4  # metrics of held-out data in the facts table
 _MOST_FACTS = 200  # facts that logs state; a page folds configured values
 _BACKS = {
     "disorder": ("Rows out of order", "row"),
@@ -242,7 +242,9 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     yield from _step_backs(timeline)
     loss = shown_metric(tracks)
     if loss is not None:
-        yield from _loss_facts(loss, axis)
+        yield from _course_facts(loss, axis, begins=True)
+    for track in evaluations(tracks)[:_MOST_EVALUATIONS]:
+        yield from _course_facts(track, axis, begins=False)
     yield _wall_clock(finite_values(t.times for t in tracks))
     yield _tokens(timeline, config)
     gpus, how = _accelerators(timeline, config)
@@ -263,18 +265,19 @@ def _step_backs(timeline: Timeline) -> Iterator[Fact]:
             yield Fact(quantity, number, noun if number == 1 else f"{noun}s", clipped(words, 300))
 
 
-def _loss_facts(loss: Track, axis: Axis) -> Iterator[Fact]:
-    shown = np.flatnonzero(loss.live & np.isfinite(loss.values))
-    measured, values = measurements(loss.values[shown], loss.role)
-    steps = loss.steps[shown[measured]]
-    if not len(values):
-        yield Fact(f"{loss.metric}, finite values", 0, "points", "counted")
+def _course_facts(track: Track, axis: Axis, *, begins: bool) -> Iterator[Fact]:
+    """First and last value of a metric, and its best; without its beginning the last one and the best."""
+    if (course := course_of(track)) is None:
+        yield Fact(f"{track.metric}, finite values", 0, "points", "counted")
         return
-    rises = direction(loss) > 0
-    best, what = int(np.argmax(values) if rises else np.argmin(values)), "highest" if rises else "lowest"
-    ends = f"{plainly(values[0])}, {plainly(values[-1])}"
-    yield Fact(f"{loss.metric}, first and last", ends, loss.unit, "points that count")
-    yield Fact(f"{loss.metric}, {what}", plainly(values[best]), loss.unit, f"at {axis.place(steps[best])}")
+    first, last, best = map(plainly, course[:3])
+    at, where = f"at {axis.place(course.best_step)}", "points that count"
+    if begins:
+        yield Fact(f"{track.metric}, first and last", f"{first}, {last}", track.unit, where)
+        yield Fact(f"{track.metric}, {course.extreme}", best, track.unit, at)
+    else:
+        name = f"{clipped(track.metric, 60)}, {course.extreme} and last"
+        yield Fact(name, f"{best}, {last}", track.unit, f"{course.extreme} {at}")
 
 
 _LONG = ((3600, "h"), (60, "min"))  # units of a time, in seconds

@@ -20,7 +20,7 @@ from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet, one
 from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.by_values import measured_rows
 from chronicle.metrics.names import COUNTERS, LOSSES
-from chronicle.metrics.roles import SCORES, shown_metric
+from chronicle.metrics.roles import SCORES, evaluations, shown_metric
 from chronicle.metrics.values import Axis, count, level
 from chronicle.model import Diagnosis, Finding, Floats, Mask, Role, Timeline, Track, cached_by_object
 from chronicle.story.measured import finite_values
@@ -102,8 +102,9 @@ def segments(track: Track, attempt: int | None = None) -> list[Segment]:
 
 
 def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
-    """The judged metric, then at most two panels of other metrics that findings name or need. Without a
-    judged metric the first panel shows one that a finding names, or the longest track."""
+    """The judged metric, then at most two panels of other metrics that findings name or need; if there is
+    room, a score of held-out data. Without a judged metric the first panel shows one that a finding names,
+    or the longest track."""
     tracks = _drawable(timeline)
     named = [tracks[f.metric] for f in diagnosis.findings if f.metric in tracks]
     main = shown_metric(timeline.series.values())
@@ -113,7 +114,9 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
         return []
     first = _panel(_family(main, tracks, {track.metric for track in named}))
     more = (track for f in diagnosis.findings for track in _named_or_needed(f, tracks))
-    return [first, *islice(_others(more, [first]), 2)]
+    shown = [first, *islice(_others(more, [first]), 2)]
+    score = (track for track in evaluations(tracks.values()) if track.role in SCORES)
+    return [*shown, *islice(_others(islice(score, 1), shown), len(shown) < 3)]
 
 
 def all_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:

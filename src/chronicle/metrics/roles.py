@@ -24,6 +24,7 @@ Overrides = Sequence[tuple[str, Role]]
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
 _COURSE_STEPS = 16  # the fewest of a course
 _LEAST_SPAN = 0.1  # share of the longest span [steps]: a loss that is logged for less is not that of the run
+_SELDOM = 0.2  # share of the points of the judged metric: an evaluation is logged more seldom
 _EVALUATED = re.compile(aliases.EVALUATED)
 _L_OF = re.compile(r"l (?!\d)")
 _AVERAGED = re.compile(r"^(average|avg|mean) ")
@@ -400,6 +401,17 @@ _JUDGED = (*LOSSES[:2], Role.OBJECTIVE, LOSSES[2], *SCORES)
 def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
     """The metric that is judged, or, if none is long enough for that, the one that would be."""
     return judged(series := list(series)) or judged(series, fewest=1)
+
+
+def evaluations(series: Iterable[AnySeries]) -> list[AnySeries]:
+    """The metrics that tell how good a model became, beside the judged one: losses of held-out data, their
+    scores, and other scores that are logged as seldom as an evaluation."""
+    shown = shown_metric(series := list(series))
+    seldom = _SELDOM * len(shown) if shown is not None else 0
+    others = [s for s in series if s is not shown and np.count_nonzero(np.isfinite(s.values)) > 1]
+    evaluated = [s for s in others if s.role in (Role.VALIDATION_LOSS, Role.VALIDATION_SCORE)]
+    evaluated += [s for s in others if s.role is Role.SCORE and len(s) <= seldom]
+    return sorted(evaluated, key=lambda s: s.role in SCORES)
 
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:

@@ -26,7 +26,7 @@ from chronicle.metrics.aliases import median_gap
 from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.by_values import measurements
 from chronicle.metrics.names import LOSSES
-from chronicle.metrics.roles import shown_metric
+from chronicle.metrics.roles import direction, shown_metric
 from chronicle.metrics.values import Axis, axis_named, count, grouped, ordinal, plainly, rounded
 from chronicle.model import (
     VERDICTS,
@@ -40,6 +40,7 @@ from chronicle.model import (
     Role,
     Steps,
     Timeline,
+    Track,
     Verdict,
 )
 from chronicle.timeline.courses import distinct_in, step_ends
@@ -190,6 +191,28 @@ def final_level(values: Floats) -> float:
     """The median of the last eighth of the values, at most of eight values; NaN without any value."""
     last = values[-max(1, min(LEVEL_SAMPLES, len(values) // 8)) :]
     return float(np.median(last)) if len(last) else math.nan
+
+
+class Course(NamedTuple):
+    """The live course of a metric: first and last value, the best, its step, and which extreme that is."""
+
+    first: float
+    last: float
+    best: float
+    best_step: int
+    extreme: str
+
+
+def course_of(track: Track) -> Course | None:
+    """The course of a metric; None if no value counts."""
+    shown = np.flatnonzero(track.live & np.isfinite(track.values))
+    measured, values = measurements(track.values[shown], track.role)
+    if not len(values):
+        return None
+    rises = direction(track) > 0
+    row = int(np.argmax(values) if rises else np.argmin(values))
+    first, last, best = values[[0, -1, row]].tolist()
+    return Course(first, last, best, int(track.steps[shown[measured]][row]), "highest" if rises else "lowest")
 
 
 def is_cut_off(values: Floats, top: int, edge: float) -> bool:

@@ -20,6 +20,7 @@ from chronicle.classify.measure import last_decimal
 from chronicle.classify.patterns import BY_ID, DIVERGENCES
 from chronicle.classify.report import numbered
 from chronicle.metrics.arithmetic import finite_of
+from chronicle.metrics.roles import evaluations
 from chronicle.metrics.values import (
     clipped,
     count,
@@ -28,6 +29,7 @@ from chronicle.metrics.values import (
     instant,
     listed,
     moment,
+    plainly,
     plural,
     stated,
     times_over,
@@ -39,6 +41,7 @@ from chronicle.story.measured import (
     RISES,
     FindingGroup,
     RunView,
+    course_of,
     family,
     finding_groups,
     named_patterns,
@@ -167,7 +170,26 @@ def _end_event(run: RunView) -> Iterator[Event]:
         place += f" of {where}" if (where := run.training(attempt.name)) else ""
         words = _END_SENTENCES[how].format(place)
         short = f"{run.course()}{how or 'ends'} at {place}"
-        yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=how)
+        good, numbers = _evaluation(run)
+        event = Event("end", EventKind.END, "End", f"{words}{good}", short, step=last, numbers=numbers)
+        yield replace(event, attempt=attempt.name, ending=how)
+
+
+def _evaluation(run: RunView) -> tuple[str, tuple[Quantity, ...]]:
+    """How good the model of a single training became: the best and the last value of the first metric of
+    held-out data that no finding is about, and these numbers."""
+    told = {finding.metric for finding in run.diagnosis.findings}
+    track = next((t for t in evaluations(run.timeline.series.values()) if t.metric not in told), None)
+    if track is None or run.n_trainings > 1 or (course := course_of(track)) is None:
+        return "", ()
+    best, last = (
+        Quantity(name, getattr(course, name), plainly(getattr(course, name))) for name in ("best", "last")
+    )
+    words = f" {clipped(track.metric, 60)} was {course.extreme}, {best.words},"
+    if best.words == last.words:
+        return f"{words} at the end.", (best,)
+    at = Quantity("best_step", course.best_step, run.axis.place(course.best_step))
+    return f"{words} at {at.words}, and {last.words} at the end.", (best, at, last)
 
 
 def _finding_event(run: RunView, group: FindingGroup) -> Event:
