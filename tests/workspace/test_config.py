@@ -38,9 +38,16 @@ def test_what_is_wrong_is_named(table, message):
 
 def test_a_role_that_does_not_exist():
     with pytest.raises(
-        ConfigError, match=r"run.toml: roles.x: 'los' is none of 'loss', 'part-loss', 'objective', "
+        ConfigError,
+        match=r"run.toml: roles.x: 'los' is none of 'loss', 'part-loss', .*'other'. Did you mean 'loss'\?$",
     ):
         from_table(RunConfig, {"roles": {"x": "los"}}, "run.toml")
+
+
+def test_a_day_that_is_none():
+    with pytest.raises(ConfigError) as err:
+        from_table(RunConfig, {"date": "last week"}, "run.toml")
+    assert str(err.value) == "run.toml: date: must be a day as 2026-11-18, not 'last week'"
 
 
 def test_a_list_holds_strings():

@@ -17,6 +17,7 @@ import socket
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from datetime import datetime
 from enum import StrEnum
 from functools import cache, partial
 from pathlib import Path
@@ -158,6 +159,13 @@ class RunConfig:
     tokens_per_step: float = key(0.0, "Tokens of one step, from which the total is derived.", "tokens/step")
     facts: Mapping[str, Any] = key({}, "Any other facts, shown in the facts table: name = value.")
 
+    def __post_init__(self) -> None:
+        try:
+            datetime.fromisoformat(self.date or "2026-11-18")
+        except ValueError:
+            what = f"must be a day as 2026-11-18, not {self.date!r}"
+            raise ConfigError("run.toml", "date", what) from None
+
 
 def load(kind: type[T], file: Path, name: str = "") -> T:
     """Reads a TOML file into ``kind``; a missing file gives the defaults. Raises ConfigError with file, key
@@ -226,7 +234,10 @@ def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
         return origin(_items(args[0], value, file, key))
     words = accepted(hint)
     if value not in words:
-        raise ConfigError(file, key, f"{value or ''!r} is none of {', '.join(repr(str(w)) for w in words)}")
+        listed = f"{value or ''!r} is none of {', '.join(repr(str(w)) for w in words)}"
+        raise ConfigError(
+            file, key, ". ".join(filter(None, (listed, nearest(str(value), map(str, words), ""))))
+        )
     return words[words.index(value)]
 
 
