@@ -80,10 +80,11 @@ def test_data_that_lie_beside_logs_are_left_out_and_named(tmp_path: Path) -> Non
     (tmp_path / "out" / "predictions.csv").write_text("y_true,y_pred\n0.5,0.25\n0.125,0.75\n0.5,0.5\n")
     csv_log(tmp_path / "out" / "metrics.csv", FALLING)
     ran = CliRunner().invoke(cli, ["classify", str(tmp_path)])
-    remark = "no column counts steps, and no metric is known. Remedy: name it alone to have it read"
+    remark = "no column counts steps, and no metric is recognised. Remedy: name it alone to have it read"
     assert (ran.exit_code, ran.stderr) == (0, f"{tmp_path / 'data'}: {remark}\n")
     assert (
-        "In doubt: predictions.csv was left out: no column counts steps, and no metric is known" in ran.stdout
+        "In doubt: predictions.csv was left out: no column counts steps, and no metric is recognised"
+        in ran.stdout
     )
     (_, out) = chronicle.runs(tmp_path)
     assert [attempt.name for attempt in out.timeline().attempts] == ["metrics.csv"]

@@ -45,7 +45,7 @@ def test_a_finding_is_explained_by_its_criteria() -> None:
         "     ✓ recovery               4 steps                ≤ 150, or 10 samples",
         "     Evidence: height_log 1.39; residual_log 0.00812; noise_log 0.0106; score_noise_scales 154.9;",
         "       scale_samples 1; rise_samples 0; recovery_steps 4",
-        "     It would be spike-slow-recovery, if it had taken more than 150 steps.",
+        "     It would be spike-slow-recovery if it had taken more than 150 steps.",
         "",
     ]
     for name in ("2", "rise-a1-200", "rise-a1-190", "spike-fast-recovery"):
@@ -65,7 +65,7 @@ def test_a_pattern_that_was_not_named_says_why() -> None:
     assert list(explain(DIAGNOSIS, STORY, "spike-slow-recovery")) == [
         "spike-slow-recovery was looked for and not found.",
         "   The nearest is finding 2: The loss jumped from 1.74 to 7.00 at step 200 and was back after 4",
-        "   steps. It would be spike-slow-recovery, if it had taken more than 150 steps.",
+        "   steps. It would be spike-slow-recovery if it had taken more than 150 steps.",
     ]
 
 

@@ -130,7 +130,7 @@ hide: [navigation]
 <tr><th scope="row">Back at the trend for 100 steps</th><td class="num" data-k="value">never</td><td class="num" data-k="threshold">≤ 2 000 steps</td><td><span class="ch-fail">not met</span></td></tr>
 <tr><th scope="row">Validation loss agrees</th><td class="num" data-k="value">not logged</td><td class="num" data-k="threshold">≤ 2 scales</td><td><span class="ch-open">not assessed</span></td></tr>
 </tbody></table></div>
-<p><strong>Otherwise:</strong> Divergence after a spike, if the loss went on rising for 400 steps more</p>
+<p><strong>Otherwise:</strong> Divergence after a spike if the loss went on rising for 400 steps more</p>
 </details>
 <details class="ch-fold"><summary>1 pattern not assessed, by what was not logged</summary>
 <ul class="ch-needs">

@@ -216,14 +216,16 @@ class Run:
         attempts, problems = self.read()
         logs = [attempt for attempt in attempts if not _is_data(attempt)]
         if not logs and self.folder.searched_for and not problems:
-            what = "no column counts steps, and no metric is known"
+            what = "no column counts steps, and no metric is recognised"
             raise NotALog(f"{_logs_of(self.folder)}: {what}", remedy="name it alone to have it read")
         left_out = [attempt.name for attempt in attempts if _is_data(attempt)] if logs else []
         stated = self.folder.config
         with contained(_logs_of(self.folder)):
             order, relation = stated.order or None, stated.relation or None
             timeline = stitch(logs or attempts, run_id=self.run_id, order=order, relation=relation)
-        doubts = [f"{name} was left out: no column counts steps, and no metric is known" for name in left_out]
+        doubts = [
+            f"{name} was left out: no column counts steps, and no metric is recognised" for name in left_out
+        ]
         return replace(timeline, doubts=(*timeline.doubts, *doubts)), problems
 
 

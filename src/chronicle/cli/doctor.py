@@ -104,7 +104,7 @@ def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
         yield f"{what}. If they are steps, name the loss with `roles` in run.toml"
     filled = [attempt for attempt in filled if attempt.axis != "item"]
     if filled and not any(s.role in _OF_TRAINING for attempt in filled for s in attempt.series.values()):
-        what = "no metric is known for a loss, a score, a norm or a learning rate"
+        what = "no metric is recognised as a loss, a score, a norm or a learning rate"
         yield f"{what}: is this the log of a training? If it is, say so with `roles` in run.toml"
     if any(attempt.axis == "row" for attempt in filled):
         yield "no column counts the steps, so its rows are counted"

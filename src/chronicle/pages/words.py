@@ -113,8 +113,8 @@ def threshold(criterion: Criterion, axis: Axis) -> str:
 
 
 def condition(runner_up_if: str, axis: Axis) -> str:
-    """The condition for the runner-up, as the end of a sentence: ``, if the rise had been a ramp``."""
-    return _counted_on(axis, f", if {runner_up_if.removeprefix('if ')}" if runner_up_if else "")
+    """The condition for the runner-up, as the end of a sentence: `` if the rise had been a ramp``."""
+    return _counted_on(axis, f" if {runner_up_if.removeprefix('if ')}" if runner_up_if else "")
 
 
 def role_words(role: str) -> str:
