@@ -104,8 +104,8 @@ def test_a_table_of_other_data_is_shown_with_a_doubt(chronicle, tmp_path):
     (tmp_path / "iris.csv").write_text("sepal_length,sepal_width,petal_length,species\n" + rows)
     ran = chronicle("doctor", "iris.csv")
     assert (
-        "  In doubt: no metric is recognised as a loss, a score, a norm or a learning rate: is this the log of"
-        " a training? If it is, say so with `roles` in run.toml.\n"
+        "  In doubt: no metric is recognised as a loss, a score, a norm or a learning rate: is this the log "
+        "of a training? If it is, say so with `roles` in run.toml.\n"
         "  In doubt: no column counts the steps, so its rows are counted.\n"
     ) in ran.out
     (tmp_path / "log.csv").write_text("step,loss\n1,2.5\n2,2.25\n")
