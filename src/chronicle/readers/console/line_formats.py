@@ -409,7 +409,7 @@ BY_NAME: dict[str, LineFormat | SimpleNamespace] = {
         LineFormat("mlx",
             MARKS=(rb"Iter (?<=\bIter )\d+: (?:Train|Val) loss [-\dni]",),
             record=re.compile(r"\bIter (?P<step>\d{1,18}): (?P<rest>.*)"),
-            pair=re.compile(rf"\b([A-Z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)")),
+            pair=re.compile(rf"\b([A-Za-z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)")),
         SimpleNamespace(NAME="dllogger",
             MARKS=(rb'DLL(?<=\bDLL)(?:L \{"| \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni])',),
             read=_read_dllogger),
