@@ -324,23 +324,29 @@ ALIASES: tuple[Alias, ...] = (
 
 # What a trainer prints in other languages, and the word of it that all names are known by.
 _WORDS_OF_OTHERS = {
-    "epoch": "Epoche époque época epoca эпоха エポック 에포크 에폭 轮次 轮 周期",
-    "step": "Schritt étape paso passo шаг ステップ 스텝 步数 步",
+    "epoch": "Epoche époque época epoca эпоха epok エポック 에포크 에폭 轮次 轮 周期",
+    "step": "Schritt étape paso passo шаг adım ステップ 스텝 步数 步骤 步",
+    "batch": "батч バッチ 배치 批次",
     "iteration": "itération iteración iterazione итерация 反復 迭代次数 迭代 训练次数",
     "episode": "épisode episodio episódio эпизод エピソード 에피소드 回合",
     "reward": "belohnung récompense recompensa ricompensa награда 報酬 보상 奖励",
     "current": "当前 目前",
-    "loss": "verlust perte pérdida perda perdita потери 損失 손실 损失 损失值",
-    "accuracy": "genauigkeit précision exactitud acurácia accuratezza точность 正解率 정확도 准确率 精度"
-    " 正确率",
+    "loss": "verlust perte pérdida perda perdita потери kayıp kaybı 損失 손실 로스 损失 损失值",
+    "error": "Fehler erreur ошибка 誤差 오차 误差",
+    "error rate": "Fehlerrate 错误率",
+    "accuracy": "genauigkeit précision exactitud acurácia accuratezza точность doğruluk 正解率 정확도"
+    " 准确率 精度 正确率",
     "learning rate": "Lernrate 学習率 학습률 学习率",
-    "train": "Trainings entraînement entrenamiento treino addestramento обучение 訓練 훈련 训练 训练集",
-    "validation": "Validierungs validación validação validazione валидация 検証 검증 验证 验证集",
+    "train": "Trainings entraînement entrenamiento treino addestramento обучение обучении eğitim 訓練"
+    " 훈련 训练 训练集",
+    "validation": "Validierungs validación validação validazione валидация валидации doğrulama"
+    " 検証 검증 验证 验证集",
     "test": "prueba 测试 测试集 测试集上的",
     "best": "beste meilleur mejor miglior migliore melhor 最佳 最优 最好",
     "score": "punteggio puntuación puntaje pontuação",
     "generation": "génération generación generazione geração поколение 世代",
     "model": "模型",
+    "time": "耗时 用时",
     "improvement": "Verbesserung amélioration mejora miglioramento улучшения 改善 향상 提升 改进 提高",
     "patience": "Geduld paciencia pazienza терпение 耐心",
 }
@@ -361,8 +367,8 @@ def in_english(text: str) -> str:
     if not (_ANY_OTHER.search(text.lower()) and _OTHERS.search(text)):  # the first look is a quick one
         return text
     text = _OTHERS.sub(lambda match: f" {_IN_ENGLISH[match[0].lower()]} ", text.translate(_WIDE))
-    text = _NOUN_OF_NOUN.sub(r"\2 \1", _NTH.sub(r"\2 \1", re.sub(r"(?<= ) +|^ +", "", text)))
-    return re.sub(r" +(?=[:=,]|$)", "", text)
+    text = re.sub(r"(?<= ) +|^ +", "", _NTH.sub(r" \2 \1", re.sub(r"(?<= ) +", "", text)))
+    return re.sub(r" +(?=[:=,]|$)", "", _NOUN_OF_NOUN.sub(r"\2 \1", text))
 
 
 # Names of the step column of a table by rank, with what they count; compared without case, blanks and dots.

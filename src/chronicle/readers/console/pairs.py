@@ -165,8 +165,8 @@ _WORDINGS: tuple[tuple[str, str, Any], ...] = (
     # "Loss at step 100: 1.62", "Loss at epoch 1 and iteration 5 is 1", "Cost after 100 iterations: 0.64"
     ("e", r"^(?:The )?([A-Za-z][\w@ /.()-]{0,60}) (?:at|after|of|in|for) (?:(?:(?:global|time|train(?:ing)?)"
      r"[ _]?)?(step|iter(?:ation)?|epoch|episode) {0,8}(\d{1,15}(?:/\d{1,15})?)(?:(?:,|,? and) "
-     r"(step|iter(?:ation)?|batch) (\d{1,15}))?|(\d{1,15}) (step|iteration|epoch)s) ?(?:is\b ?:?|[:=]) {0,2}"
-     r"(?=[-+.\dnt])", r"\2\7 \3\6 \4 \5 \1: "),
+     r"(step|iter(?:ation)?|batch) (\d{1,15}))?|(\d{1,15}) (step|iteration|epoch)s)(?: ?(?:is\b ?:?|[:=])"
+     r" {0,2}(?=[-+.\dnt])| +(?=\d+\.\d+(?:e[-+]\d+)?$))", r"\2\7 \3\6 \4 \5 \1: "),
     ("per ", r" per \d{1,6} (?:\w{5,10} )?(?:step|iteration|batch)(?:e?s)\b(?=[:=])", ""),  # of means
     # "1m 5s (- 20m 3s) (5000 5%) 2.85" of PyTorch's tutorials
     ("%) ", r"\[?\b\d{1,5}m \d{1,2}s (?:\(- \d{1,5}m \d{1,2}s\) )?\((\d{1,12}) \d{1,3}%\) (?=\d)",
@@ -347,7 +347,7 @@ _PAIR = re.compile(
         | (?<=epoch)[ ]\#(?=\d) | \s+(?=[-+.\d]|(?:nan|inf)\b) )
     )? (?:["'] | [(\[][ ]{{0,8}} )?
     (?P<value> {_NUMBER} ) (?:[-+]\d[\d.]*(?:e[-+]?\d+)?j\b)? (?-i:(?P<unit>[kKMB])(?=[\s,;|)]|$))?
-    (?: (?:\s?/\s{{0,8}}|\ of\ )(?P<of>\d{{1,18}}) )?
+    (?: (?:\s?/\s{{0,8}}|\ (?:out\ )?of\ )(?P<of>\d{{1,18}}) )?
     (?: [ ]?(?:(?P<duration>(?-i:ms|us|µs|s|secs?|min|h)(?![\w/]))|{_UNIT})
       (?!\||(?<=/s)\ \d|(?<=sec)\ \d|(?<=second)\ \d) )?
     (?= [\s,;|)\]}}"'>] | [=*-]{{3}} | == | :(?!\d) | $ | \.{{1,3}}(?:\s|$) | \({_NUMBER}\) | {_SPREAD} )
