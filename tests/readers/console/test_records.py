@@ -98,6 +98,35 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "step",
     ),
+    "a name that is not known below each count": (
+        repeated("It: {i}, Loss: {loss}\nDrift of u: {loss}\nlevel: 3\nwaited 2.5\n"),
+        {"Loss": LOSS, "Drift of u": LOSS},
+        "step",
+    ),
+    "losses above the count of the epoch to which they belong": (
+        repeated("own loss {loss}, other loss {loss}\nsaved it\nEpoch {i:04d} | Time 0.5 | Loss {loss}\n"),
+        {
+            "own loss": LOSS,
+            "other loss": LOSS,
+            "Time": steps(*STEPS, first=0.5, by=0),
+            "Loss": LOSS,
+        },
+        "epoch",
+    ),
+    "an evaluation above the first count and below each": (
+        "val loss: 5.0\n" + repeated("Epoch {i} loss: {loss}\nval loss: {loss}\n")[: -len("val loss: 0.0\n")],
+        {"loss": LOSS, "val loss": LOSS[:-1]},
+        "epoch",
+    ),
+    "ends of epochs that are counted from 0": (
+        "".join(
+            f"Finished batch {i} / 9, loss: {9 - 3 * e - i / 3:.2f}\n" + f"End of epoch {e} / 3\n" * (i == 6)
+            for e in range(3)
+            for i in (0, 3, 6)
+        ),
+        {"loss": [(9 * e + i, round(9 - 3 * e - i / 3, 2)) for e in range(3) for i in (0, 3, 6)]},
+        "step",
+    ),
     "the steps of an episode count nothing": (
         repeated("{i}00/1000: episode: {i}, episode steps: 18{b}, episode reward: {loss}\n"),
         {"episode steps": [(i, 182 - i % 2) for i in STEPS], "episode reward": LOSS},

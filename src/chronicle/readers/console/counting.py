@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from chronicle.model import Floats, Steps
-from chronicle.readers.console.line_records import OF_TRAINING, Record
-from chronicle.readers.console.line_shapes import Form, Reading, is_round
+from chronicle.readers.console.line_records import IS_OVER, OF_TRAINING, Record
+from chronicle.readers.console.line_shapes import Beside, Form, Plan, Reading, is_round
 from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, is_known, key_of
 from chronicle.readers.step_axis import axis_of_rank, step_rank
 
@@ -30,37 +30,32 @@ _NO_COUNT = Pair("", -1.0)
 LABEL = "label"  # names the number in front of lines, where that counts the rows
 _NO_STEPS = np.empty(0, np.int64)
 _FEWEST_EPOCHS = 4  # of a training that has no steps; fewer are settings (`epoch: 50`)
-_HEADING = re.compile(r"\d\s?[:.)-]{1,2} {1,3}[A-Za-z]{2}")  # `Step 2: Training`
+_HEADING = re.compile(r"\d\s?[:.)-]{1,2} {1,3}[^\W\d_]{2}")  # `Step 2: Training`
+_FEWEST_BELOW = 4  # different numbers under a name that stands below each count, at as many counts
 _WHOLE_PASS = 0.9  # of the batches: if they restart after so many, the next epoch begins
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How a log is to be read. If no name counts, its rows are counted (``by_row``).
-
-    ``counters`` are the keys of what counts. ``row_counter`` names what only grows where rows are counted
-    (LABEL: the number in front); ``of_items``: rows are results of trials. ``phases``: words beside the names
-    tell evaluations apart. ``outer`` names what counts the restarts of the counter in the same lines, as
-    epochs do. ``twofold``: counters that give an epoch and, by what they count up to, a batch in it.
-    ``stages``: counters of another stage of the training. ``beside_metrics``: those in lines with a metric
-    that is judged; a heading (`Step 2: Training`) has none. ``moving``: the names of lines that come again
-    with other counts, as no setting does. ``alike``: counters that repeat the count of another one. ``ends``:
-    how many steps a training has, as a line says, so that no count towards them is of an epoch.
-    """
-
-    is_log: bool = False
-    counters: frozenset[str] = frozenset()
-    by_row: bool = False
-    row_counter: str = ""
-    of_items: bool = False
-    phases: bool = False
-    outer: str = ""
-    twofold: frozenset[str] = frozenset()
-    stages: frozenset[str] = frozenset()
-    beside_metrics: frozenset[str] = frozenset()
-    moving: frozenset[tuple[str, ...]] = frozenset()
-    alike: Mapping[str, tuple[int, str]] = field(default_factory=dict)
-    ends: frozenset[int] = frozenset()
+def beside_counts(records: Iterable[Record]) -> Beside:
+    """Which lines without a count stand above or below each count, one of each kind. Those below must differ
+    and have decimals, and those of evaluations are not taken for lines above: one may come before all."""
+    n_counts, last = 0, set[tuple[str, float]]()
+    places, values = dict[tuple[str, ...], list[int]](), dict[str, list[float]]()
+    for record in records:
+        counters = [pair for _, pair in record.counters] + ([record.epoch] if record.epoch else [])
+        own = {(key_of(pair), pair.value) for pair in counters}
+        if not own <= last:
+            n_counts, last = n_counts + 1, own
+        if not own:
+            evaluates = bool(record.evaluation) or record.measures_evaluations
+            places.setdefault(record.shape, [-1] * evaluates).append(n_counts)
+            for name, value in zip(record.shape, record.values, strict=True):
+                values.setdefault(name, []).append(value)
+    above = [shape for shape, at in places.items() if at == [*range(n_counts)]]
+    often = (shape for shape, at in places.items() if len({*at}) == len(at) and 2 * len(at) >= n_counts)
+    names = dict.fromkeys(name for shape in often if shape not in above for name in shape)
+    are_measured = (name for name in names if any(value % 1 for value in values[name]))
+    below = [name for name in are_measured if len({*values[name]}) >= _FEWEST_BELOW]
+    return Beside(tuple(above), tuple(below)) if n_counts >= _FEWEST_BELOW else Beside()
 
 
 class Epochs:
@@ -275,12 +270,13 @@ class Counting:
 
     def _enter_epoch(self, epoch: Pair, record: Record) -> None:
         """What follows is of the ``epoch`` that a record names, or of the next one if the record gives the
-        mean of an epoch whose batches came before."""
+        mean or the end of an epoch whose batches came before."""
         now = self._now
         counts = {(key_of(pair), pair.value) for _, pair in record.counters}
         if not now.epoch_named and (key_of(now.count), now.count.value) in counts:
             now.epochs = Epochs()  # the same count was logged, as by a bar, before its epoch was named
-        is_mean = not record.counters and any(map(is_judged, record.shape))
+        tells_end = any(map(is_judged, record.shape)) or IS_OVER.search(record.sources[0].words)
+        is_mean = bool(tells_end) and not record.counters
         if is_mean and not (now.epoch_named or epoch.value) and now.last is not None:
             now.after_epoch = 1.0
         now.counted_in_epoch &= epoch.value == now.epoch

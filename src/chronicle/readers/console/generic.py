@@ -53,7 +53,6 @@ _NAMES = re.compile(r"\b([A-Za-z_][\w.-]{0,80})(?:\s?=|[\"']\s?:)")
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _RECENT_ROWS, _PAUSE_TIMES = 64, 10.0  # a process that starts again takes longer than a row
 _FIRST_NAMES = 3  # names of arguments by which a line of them is recognised
-_MOST_INDENTED = 1 << 30  # before anything counts
 
 
 def identify(head: Head) -> bool:
@@ -206,7 +205,7 @@ class LogReader:
         self._heading: Record | None = None  # with settings, perhaps of the launch that begins below it
         self._loaded = ""  # what was said of checkpoints that were loaded since something counted
         self._named_trial = self._trial = ""  # the training named last, and the one to which the rows belong
-        self._indentation = _MOST_INDENTED  # of the line that counted last
+        self._has_counted = False
         # Of the block of lines of which similar ones may be read at once: the commonest form, and all.
         self._learned: Learned | None = None
         self._shapes, self._tries_left = self._gatherer.shapes, 0
@@ -226,9 +225,8 @@ class LogReader:
                 if step is not None:
                     values = self._repeats.without_repeated(record, step, values)
                 is_known = counts or self._any_known(values, record.evaluation)
-                is_known = is_known or self._is_continued(record, values)
                 if counts:
-                    self._indentation, self._is_heading = record.indentation, not values
+                    self._has_counted, self._is_heading = True, not values
                 if record.is_block or record.is_open:
                     if self._is_cut_block(record):
                         self.log.truncated = True
@@ -370,17 +368,10 @@ class LogReader:
             count.row = int(values.pop(self.plan.row_counter))
         return count.row
 
-    def _is_continued(self, record: Record, values: Mapping[str, float]) -> bool:
-        """Whether a line is indented more than that of the count, counts nothing itself and has several
-        numbers, one of them with decimals: they belong to that count, whatever they are called."""
-        is_own = bool(record.counters or record.form.words.are_settings)
-        is_deeper = not is_own and record.indentation > self._indentation
-        return is_deeper and len(values) > 1 and any(value % 1 for value in values.values())
-
     def _any_known(self, names: Iterable[str], evaluation: str = "") -> bool:
         """Whether one of these is the name of a metric, or of what the log has, perhaps of an evaluation."""
-        own = [name.removeprefix(f"{evaluation}/") for name in names]
-        return any(name in self.log.rows.columns or is_known(name) for name in (*names, *own))
+        own, has = [name.removeprefix(f"{evaluation}/") for name in names], self.log.rows.columns
+        return any(n in has or n in self.plan.beside.below or is_known(n) for n in (*names, *own))
 
     def _take_settings(
         self, record: Record, values: dict[str, float], step: int | None, is_known: bool, counts: bool
@@ -422,14 +413,18 @@ class LogReader:
             self._count = _RowCount()
 
     def _with_epoch_above(self, record: Record, values: dict[str, float], counts: bool) -> dict[str, float]:
-        """The values of a record. An epoch that stands alone above its steps is a value of the first one."""
-        epoch, above = record.epoch, self._epoch_above
+        """The values of a record. An epoch that stands alone above its steps is a value of the first one; so
+        are those of lines of which one stands above each count."""
+        epoch, above, leading = record.epoch, self._epoch_above, self.plan.beside.above
         if counts:
             self._epoch_above = {}
-            return values if epoch else {**above, **values}
+            return values if epoch and not leading else {**above, **values}
+        if record.shape in leading:
+            self._epoch_above = {**above, **values}
+            return {}
         if epoch is not None and record.shape == (epoch.name,):
             if self._has_epochs_above is None:
-                self._has_epochs_above = self._indentation == _MOST_INDENTED  # nothing has counted
+                self._has_epochs_above = not self._has_counted
             if self._has_epochs_above:
                 self._epoch_above = {epoch.name: epoch.value}
                 return {}
@@ -481,11 +476,10 @@ class LogReader:
         other_trial = (reading.form.trial or self._named_trial) != self._trial
         if self._evaluation or launch.event or launch.resumed or self._loaded or other_trial:
             return 0
-        if self._epoch_above or self._heading or not places:
+        if self._epoch_above or self._heading or not places or gatherer.is_open:
             return 0
-        if gatherer.is_open or gatherer.shapes is not self._shapes:
-            return 0
-        if not self._repeats.goes_on(reading) or not log.leads(places, reading.who):
+        is_other = gatherer.shapes is not self._shapes or not self._repeats.goes_on(reading)
+        if is_other or not log.leads(places, reading.who):
             return 0
         values = learned.columns(matches)
         steps = self.counting.go_on(reading.form, values, reading.ends)

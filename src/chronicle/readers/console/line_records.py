@@ -100,7 +100,7 @@ _TRIAL = re.compile(
     r"[\W_]{0,4}?(?P<number>\d{1,10})(?![.,]?\d|\w)(?P<rest>.*)",
     re.IGNORECASE,
 )
-_IS_OVER = re.compile(r"(?i)\b(?:results?|best|scores?|finish|complet|done|end|took|mean|average|fail)")
+IS_OVER = re.compile(r"(?i)\b(?:results?|best|scores?|finish|complet|done|end|took|mean|average|fail)")
 _OF_ALL = re.compile(r"\s?(?:/|of)\s?\d")
 _WITH_SETTINGS = re.compile(
     r"(?i)[^\w\n]{0,4}(?:with |the |its ){0,2}(?:hyper[ _-]?)?(?:param|config|setting|arg)"
@@ -175,7 +175,7 @@ def _trial(named: Sequence[Pair], text: str) -> tuple[str, bool]:
     if any(counts(pair) or pair.name == PROGRESS for pair in others):  # it stands before each of its lines
         return f"{kind} {number}", False
     is_result_of = is_result if _ALL_ASSIGNED.fullmatch(rest) else is_judged
-    is_over = _IS_OVER.search(rest) or any(is_result_of(pair.name) for pair in others)
+    is_over = IS_OVER.search(rest) or any(is_result_of(pair.name) for pair in others)
     is_setting = kind != "fold" and _A_SETTING.fullmatch(text)
     return ("", False) if is_over or is_setting else (f"{kind} {number}", True)
 
@@ -280,12 +280,6 @@ class Record:
             if not counts(Pair(name, self.values[at])):
                 with_phase[name if keeps_name else f"{word}/{name}"] = at
         return with_phase
-
-    @property
-    def indentation(self) -> int:
-        """How many blanks stand before the words of its first line."""
-        text = self.sources[0].line.text
-        return len(text) - len(text.lstrip())
 
     def by_line(self, numbers: Mapping[str, float]) -> Sequence[tuple[Source, Mapping[str, float]]]:
         """Each source, and those of these ``numbers`` that stand in its line, or for the first above it."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import isfinite
 from operator import itemgetter
@@ -43,6 +43,45 @@ Span = tuple[int, int]
 def is_round(name: str) -> bool:
     """Whether rounds of federated learning are counted, which contain epochs."""
     return name.lower().endswith("round")
+
+
+class Beside(NamedTuple):
+    """Lines that count nothing, and belong to a count: the names of those of which one stands ``above`` each
+    count, and all names in those of which one stands ``below`` it, whatever they are called."""
+
+    above: Sequence[tuple[str, ...]] = ()
+    below: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a log is to be read. If no name counts, its rows are counted (``by_row``).
+
+    ``counters`` are the keys of what counts. ``row_counter`` names what only grows where rows are counted
+    (LABEL: the number in front); ``of_items``: rows are results of trials. ``phases``: words beside the names
+    tell evaluations apart. ``outer`` names what counts the restarts of the counter in the same lines, as
+    epochs do. ``twofold``: counters that give an epoch and, by what they count up to, a batch in it.
+    ``stages``: counters of another stage of the training. ``beside_metrics``: those in lines with a metric
+    that is judged; a heading (`Step 2: Training`) has none. ``moving``: the names of lines that come again
+    with other counts, as no setting does. ``alike``: counters that repeat the count of another one. ``ends``:
+    how many steps a training has, as a line says, so that no count towards them is of an epoch.
+    ``beside``: which lines without a count belong to one.
+    """
+
+    is_log: bool = False
+    counters: frozenset[str] = frozenset()
+    by_row: bool = False
+    row_counter: str = ""
+    of_items: bool = False
+    phases: bool = False
+    outer: str = ""
+    twofold: frozenset[str] = frozenset()
+    stages: frozenset[str] = frozenset()
+    beside_metrics: frozenset[str] = frozenset()
+    moving: frozenset[tuple[str, ...]] = frozenset()
+    alike: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    ends: frozenset[int] = frozenset()
+    beside: Beside = Beside()
 
 
 class Words(NamedTuple):

@@ -33,9 +33,9 @@ from chronicle.readers.console.chunks import (
     with_zeros,
     words_start,
 )
-from chronicle.readers.console.counting import LABEL, Counting, Plan
+from chronicle.readers.console.counting import LABEL, Counting, beside_counts
 from chronicle.readers.console.line_records import BOX, Gatherer, Record
-from chronicle.readers.console.line_shapes import Shapes, is_round
+from chronicle.readers.console.line_shapes import Plan, Shapes, is_round
 from chronicle.readers.console.log import Line, text_of
 from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, is_known, key_of
 from chronicle.readers.console.text_tables import header, pairs_in
@@ -120,9 +120,8 @@ def _may_train(lines: Sequence[bytes]) -> bool:
 def _may_be_of_training(text: str) -> bool:
     """Whether a line has a known name, a counter or a part of a table."""
     text = in_english(as_read(text))
-    if "loss" in text.lower() or header(text) or BOX.fullmatch(text):
-        return True
-    return any(is_judged(pair.name) or pairs.counts(pair) for pair in pairs_in(text))
+    is_named = "loss" in text.lower() or header(text) or BOX.fullmatch(text)
+    return bool(is_named) or any(is_judged(p.name) or pairs.counts(p) for p in pairs_in(text))
 
 
 def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes) -> Plan:
@@ -144,6 +143,7 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
         stages=frozenset(stages),
         beside_metrics=_counters_beside_metrics(training),
         moving=_moving_shapes(records),
+        beside=beside_counts(records),
         alike={**_alike(records, [*counters]), **_of_epochs(records, keys)},
     )
     without_bars = replace(plan, counters=frozenset(key for key in keys if f"{PROGRESS}/" not in key))
