@@ -57,6 +57,8 @@ LINES = {
         "Epoch": 19, "train loss": 0.02, "recall": 0.03,
     },
     "Cost after iteration 1000: 0.195": {"iteration": 1000, "Cost": 0.195},
+    "Test Accuracy of the model on the 10000 test images: 83.5 %": {"test Accuracy": 83.5},
+    "train loss 0.5 tok 0.25 em 0.75 | 2.5 tok |": {"train loss": 0.5, "tok": 0.25, "em": 0.75},
     "Loss at step  100 0.875": {"step": 100, "Loss": 0.875},
     " 7 out of 40 epochs, loss_g: 0.5, counter: 1 out of 3": {"progress": 7, "loss_g": 0.5, "counter": 1},
     "NCE Loss at epoch 2 and iteration 500 is 0.875": {"epoch": 2, "iteration": 500, "NCE Loss": 0.875},

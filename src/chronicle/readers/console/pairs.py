@@ -167,6 +167,8 @@ _WORDINGS: tuple[tuple[str, str, Any], ...] = (
      r"[ _]?)?(step|iter(?:ation)?|epoch|episode) {0,8}(\d{1,15}(?:/\d{1,15})?)(?:(?:,|,? and) "
      r"(step|iter(?:ation)?|batch) (\d{1,15}))?|(\d{1,15}) (step|iteration|epoch)s)(?: ?(?:is\b ?:?|[:=])"
      r" {0,2}(?=[-+.\dnt])| +(?=\d+\.\d+(?:e[-+]\d+)?$))", r"\2\7 \3\6 \4 \5 \1: "),
+    # "Accuracy of the network on the 10000 test images: 83 %" of PyTorch's tutorials
+    ("mages: ", r"(?i)\b(?:test )?(accuracy) of (?:\w+ ){1,3}on (?:the )?\d+ (\w+) images(?=: )", r"\2 \1"),
     ("per ", r" per \d{1,6} (?:\w{5,10} )?(?:step|iteration|batch)(?:e?s)\b(?=[:=])", ""),  # of means
     # "1m 5s (- 20m 3s) (5000 5%) 2.85" of PyTorch's tutorials
     ("%) ", r"\[?\b\d{1,5}m \d{1,2}s (?:\(- \d{1,5}m \d{1,2}s\) )?\((\d{1,12}) \d{1,3}%\) (?=\d)",
@@ -349,7 +351,7 @@ _PAIR = re.compile(
     (?P<value> {_NUMBER} ) (?:[-+]\d[\d.]*(?:e[-+]?\d+)?j\b)? (?-i:(?P<unit>[kKMB])(?=[\s,;|)]|$))?
     (?: (?:\s?/\s{{0,8}}|\ (?:out\ )?of\ )(?P<of>\d{{1,18}}) )?
     (?: [ ]?(?:(?P<duration>(?-i:ms|us|µs|s|secs?|min|h)(?![\w/]))|{_UNIT})
-      (?!\||(?<=/s)\ \d|(?<=sec)\ \d|(?<=second)\ \d) )?
+      (?!\||(?<=/s)\ \d|(?<=sec)\ \d|(?<=second)\ \d|(?<=tok)\ \d) )?
     (?= [\s,;|)\]}}"'>] | [=*-]{{3}} | == | :(?!\d) | $ | \.{{1,3}}(?:\s|$) | \({_NUMBER}\) | {_SPREAD} )
     (?! \s+days?\b | \s\d\d:\d\d)""",
     re.VERBOSE | re.IGNORECASE,
