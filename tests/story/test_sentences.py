@@ -566,6 +566,24 @@ def test_a_finding_without_evidence_is_told_too(pattern: str) -> None:
         assert whole.endswith(".") and "_" not in whole
 
 
+@pytest.mark.parametrize(
+    ("moves", "words"),
+    [
+        (1.0, "The loss rose from 2.00 to 3.00 at step 500 and was back after 1 step, in all 3 data sets."),
+        (0.0, "The losses of a, b and c rose together: the loss of c rose from 2.00 to 3.00 at step 500"),
+    ],
+)
+def test_a_spike_of_all_data_sets_is_told_of_the_loss(moves: float, words: str) -> None:
+    """It was told with the numbers of the tallest data set, after the names of all."""
+    steps, rise = np.arange(900), np.where(np.arange(900) == 500, 1.0, 0.0)
+    sets = [series(f"loss/{n}", steps, 2 + rise, Role.DATASET_LOSS, dataset=n) for n in "abc"]
+    timeline = stitch([attempt("a.csv", series("loss", steps, 2 + moves * rise), *sets)])
+    names = {"data_sets": [f"loss/{n}" for n in "abc"], "of": 3}
+    spike = replace(finding("multi-dataset-spike", 500, 501, None), evidence=names)
+    (event,) = (e for e in tell(timeline, diagnosis(spike)).events if e.patterns)
+    assert event.sentence.startswith(words)
+
+
 def test_what_a_log_counts_is_told_in_its_own_unit() -> None:
     assert (Axis().place(7005), Axis().span(1), Axis().span(2.0)) == ("step 7\u202f005", "1 step", "2 steps")
     assert Axis("epoch").place(3, 5) == "epochs 3 to 5"

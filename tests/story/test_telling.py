@@ -224,6 +224,20 @@ def test_a_note_on_a_step_that_was_trained_twice_belongs_to_what_had_happened_by
     assert of == {"a": "rise-a1-500", "b": "rise-a2-540", "c": "rollback-a3", "d": "rise-a1-500"}
 
 
+def test_of_many_restarts_the_story_tells_those_that_undid_a_divergence() -> None:
+    """With more than four restarts it only counted what was discarded."""
+    loss, ends = falling(2000), [(0, 400), (300, 700), (690, 900), (890, 1200), (1190, 1500), (1490, 2000)]
+    logged = ((f"{name}.csv", np.arange(*steps)) for name, steps in zip("abcdef", ends, strict=True))
+    timeline = stitch([attempt(name, series("loss", steps, loss[steps])) for name, steps in logged])
+    lost = finding("divergence-no-spike", 350, None)
+    undone = {"left_pattern": "divergence-no-spike", "left_start_step": 350, "margin_steps": 50}
+    first, *others = timeline.joins
+    story = tell(timeline, diagnosis(lost, joins=(replace(first, evidence=undone), *others)))
+    assert "The run has 6 attempts (5 rollbacks, which undid a divergence), and " in story.headline
+    told = [event.kind for event in story.events if event.sentence in story.paragraphs[0]]
+    assert told == [EventKind.FINDING, EventKind.ROLLBACK]
+
+
 def evaluated(*values: float, metric: str = "eval_loss", role: Role = Role.VALIDATION_LOSS) -> Timeline:
     held_out = series(metric, np.arange(len(values)) * (900 // len(values)), values, role)
     return stitch([attempt("a.csv", series("loss", np.arange(900), falling(900)), held_out)])
@@ -334,9 +348,9 @@ def test_the_story_goes_on_where_the_headline_stops() -> None:
     ("rises", "spike", "words"),
     [
         ([300], 100, "Before the divergence, the loss jumped "),
-        ([300, 600], 100, "Earlier, the loss jumped "),
+        ([300, 600], 100, "The loss jumped "),
         ([300, 600], 450, "The loss rose "),
-        ([300], 700, "Later, the loss jumped "),
+        ([300], 700, "The loss jumped "),
     ],
 )
 def test_the_story_says_how_it_stands_to_the_headline(rises: list[int], spike: int, words: str) -> None:

@@ -14,12 +14,14 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
-from chronicle.classify.patterns import BY_ID, ODD_ONES
+from chronicle.classify.patterns import BY_ID, ODD_ONES, Trait, having
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.values import clipped, count, grouped, listed, moment, ordinal, plainly, plural
 from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
 from chronicle.story.measured import CALM, CHANGES, COURSE, JOINS, OVERALL, RISES, RunView, final_level
 from chronicle.story.measured import picture_edge as picture_edge
+from chronicle.story.restarts import event_id, undone_pattern
+from chronicle.story.sentences import noun
 from chronicle.story.signs import CAUSE_SAMPLES, event_name
 from chronicle.story.telling import WARM_UP as WARM_UP
 from chronicle.story.telling import events
@@ -29,11 +31,13 @@ from chronicle.workspace.notes import last_review, verdict_of
 
 CANNOT_TELL = "cannot tell"
 _MOST_FINDINGS = 6  # findings that the first paragraph describes one by one
-_MOST_JOINS = 4  # if there are more restarts, the first paragraph describes none
+_MOST_JOINS = 4  # if there are more restarts, or more that undid something grave, the story describes none
 _MOST_DECISIONS = 2  # decisions of people that the story quotes: the latest ones
 _UNCOUNTED = re.compile(r"It does not count against the run \(.*?\)\.")
 _ENDS = {"in NaN": "in NaN", "cut off": "in an incomplete record"}
 _SETTLING = ("decision", "outcome", "lesson")  # kinds of notes after which a hypothesis is no longer open
+# What a rollback undoes, but for spikes that are gone by themselves.
+_GRAVE = frozenset(p for p in having(Trait.UNDOABLE) if BY_ID[p].verdict is not Verdict.GOOD)
 _MOST_ALIKE = 2  # events of one name that are described one by one; the others are counted
 
 
@@ -191,6 +195,9 @@ def _restarts_sentence(run: RunView) -> str:
     number = Counter(join.kind for join in joins)
     kinds = listed([plural(number[kind], kind.value) for kind in JoinKind if number[kind]])
     lost = sum(join.discarded_steps for join in joins)
+    undone = Counter(noun(p) for join in joins if (p := undone_pattern(join)) in _GRAVE)
+    if what := listed([plural(often, name) if often > 1 else f"a {name}" for name, often in undone.items()]):
+        kinds += f", which undid {what}"
     discarded = f", and {run.axis.lost(lost)}" if lost else ""
     have = "The trainings have" if run.n_trainings > 1 else "The run has"
     return f"{have} {plural(len(run.timeline.attempts), 'attempt')} ({kinds}){discarded}."
@@ -203,9 +210,14 @@ def _described_events(run: RunView, happened: Sequence[Event], chosen: Sequence[
     first_ones = chain.from_iterable(same[:_MOST_ALIKE] for same in by_noun.values())
     shown = sorted(first_ones, key=grave.index)[:_MOST_FINDINGS]
     joins = [e for e in happened if e.kind in JOINS]
+    gone = [e for e in happened if e.kind is EventKind.FINDING and not e.live and not e.shows(OVERALL)]
+    if len(joins) > _MOST_JOINS:  # of many restarts those that undid something grave, with what they undid
+        undid = {event_id(join) for join in run.diagnosis.joins if undone_pattern(join) in _GRAVE}
+        joins = [e for e in joins if e.id in undid]
+        before = {run.timeline.attempts[j.before].name for j in run.diagnosis.joins if event_id(j) in undid}
+        gone = [e for e in gone if e.attempt in before and e.shows(_GRAVE)]
     if len(joins) <= _MOST_JOINS:
-        gone = [e for e in happened if e.kind is EventKind.FINDING and not e.live]
-        shown += [*joins, *(e for e in gone if not e.shows(OVERALL))]
+        shown += [*joins, *gone]
     return [*shown, *_possible_causes(run, happened, shown)]
 
 
@@ -264,16 +276,14 @@ def without_repeated_reasons(sentences: Sequence[str]) -> list[str]:
 
 
 def _time_lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> str:
-    """How the paragraph begins if its first event lies before or after the headline's."""
+    """How the paragraph begins if its first event lies before the only one of the headline."""
     single = [e for e in chosen if _is_live_finding(e) and not e.shows(COURSE)]
     steps = [e.step for e in single if e.step is not None]
     if first.kind not in (EventKind.FINDING, *CHANGES) or first.step is None or not steps:
         return ""
-    if first.step < min(steps):
-        (name, *others) = sorted({event_name(e) for e in single if e.step == min(steps)})
-        several = sum(event_name(e) == name for e in happened) > 1
-        return "Earlier, " if several or others else f"Before the {name}, "
-    return "Later, " if first.step > max(steps) else ""
+    names = {event_name(e) for e in single if e.step == min(steps)}
+    alone = len(names) == 1 and sum(event_name(e) in names for e in happened) == 1
+    return f"Before the {names.pop()}, " if first.step < min(steps) and alone else ""
 
 
 def _possible_causes(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> list[Event]:

@@ -425,7 +425,8 @@ def finding_groups(timeline: Timeline, diagnosis: Diagnosis) -> list[FindingGrou
         if (group := next(same, None)) is None:
             groups.append(group := [])
         group.append(finding)
-    named = [(_gravest(group), tuple(group)) for group in groups]
+    judged = shown_metric(timeline.series.values())
+    named = [(_gravest(group, judged.metric if judged else ""), tuple(group)) for group in groups]
     named.sort(key=lambda item: (owner(item[0].attempt, item[0].start_step), _order(item[0])))
     return [FindingGroup(number, lead, parts) for number, (lead, parts) in enumerate(named, 1)]
 
@@ -476,9 +477,12 @@ def _last_step(finding: Finding) -> int:
     return finding.start_step if last is None else max(last, finding.start_step)
 
 
-def _gravest(group: Sequence[Finding]) -> Finding:
-    """The gravest finding of a group, with the steps of all findings of its pattern (or of all rises)."""
+def _gravest(group: Sequence[Finding], judged: str) -> Finding:
+    """The gravest finding of a group, with the steps of all findings of its pattern (or of all rises). If the
+    judged metric shows the same, this is the one that people know, and not a data set that rose further."""
     first = max(group, key=lambda f: (BY_ID[f.pattern].verdict.rank, f.severity, f.metric is None))
+    own = [f for f in group if first.metric and (f.pattern, f.metric) == (first.pattern, judged)]
+    first = max(own, key=attrgetter("severity"), default=first)
     same = [f for f in group if f.pattern == first.pattern or {f.pattern, first.pattern} <= RISES]
     ends = [f.end_step for f in same if f.end_step is not None]
     end = max(ends) if len(ends) == len(same) else None

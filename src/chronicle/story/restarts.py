@@ -92,10 +92,15 @@ def _change_words(axis: Axis, join: Join, change: Change) -> str:
     return f"the {name} changed from {stated(before)} to {stated(after)}{unit}"
 
 
+def undone_pattern(join: Join) -> str:
+    """The pattern of the disturbance that a rollback left behind, or into which it went back; else empty."""
+    return str(join.evidence.get("left_pattern") or join.evidence.get("inside_pattern") or "")
+
+
 def _reach_words(axis: Axis, join: Join) -> str:
     """Whether a rollback went back far enough, and whether the behaviour that it undid came again."""
     evidence = join.evidence
-    pattern = evidence.get("left_pattern") or evidence.get("inside_pattern")
+    pattern = undone_pattern(join)
     undone = f"the {noun(pattern)}" if pattern else "what had begun"
     again = f" came again at {axis.place(evidence['again_step'])}" if "again_step" in evidence else ""
     if "inside_start_step" in evidence:
@@ -128,7 +133,7 @@ def outcome(ending: Ending, axis: Axis) -> str:
     join, then = ending.join, _OUTCOMES.get(ending.then, ending.then)
     words = [_OUTCOMES.get(ending.how, ending.how), then]
     if join is not None:
-        undone = join.evidence.get("left_pattern") or join.evidence.get("inside_pattern")
+        undone = undone_pattern(join)
         words[0] = words[0] or (BY_ID[undone].title if undone in BY_ID else undone or "")
         words[0] = words[0][:1].lower() + words[0][1:] if words[0][1:2].islower() else words[0]
         words[1] += f" {axis.place(join.to_step)}" if then == "back to" else ""

@@ -212,6 +212,10 @@ class Sentences(FindingView):
         heights = sorted(views, key=lambda t: t.rise.peak - t.rise.before if t.rise else 0.0)
         tallest = heights[-1] if heights else self
         names = [self.run.name(metric) for metric in moved]
+        if 2 < len(moved) == self.value("of") and self._rose_like(tallest):
+            risen, short = self.risen("rose")
+            ended, ending = self.ended()
+            return Phrases(f"{self.what} {risen} and {ended}, in all {len(moved)} data sets", short, ending)
         risen, short = tallest.risen("rose")
         short = tallest.named(short)
         ended, ending = self.ended()
@@ -221,13 +225,21 @@ class Sentences(FindingView):
             aside = f"; {others} did not move" if rest > 0 else ""
             return Phrases(f"{names[0]} {risen} and {ended}{aside}", short, ending)
         few = [name.removeprefix("the loss of ") for name in names[:_MOST_DATASETS]]
+        few += [f"{len(names) - _MOST_DATASETS} more"] if len(names) > _MOST_DATASETS else []
         who = f"the losses of {values.listed(few) or 'several data sets'}"
-        who += f" and {len(names) - _MOST_DATASETS} more" if len(names) > _MOST_DATASETS else ""
         together = f"{who} rose together: {self.run.name(tallest.metric)} {risen} and {ended}"
         if len(moved) == 2 and (rise := heights[0].rise) is not None:
             name = self.run.name(heights[0].metric).removeprefix("the loss of ")
             together += f"; that of {name} rose {heights[0].from_to(rise)}"
         return Phrases(together, short, ending)
+
+    def _rose_like(self, other: Sentences) -> bool:
+        """Whether the judged loss itself rose, by at least half as much as that of a data set."""
+        own, theirs = self.rise, other.rise
+        is_total = self.track is self.run.loss is not None and other.track is not self.track
+        return bool(
+            is_total and own and theirs and own.peak - own.before >= (theirs.peak - theirs.before) / 2
+        )
 
     def resume_spike(self) -> Phrases:
         ended, ending = self.ended()
