@@ -103,6 +103,19 @@ def test_facts(fact: Fact, value: str, unit: str) -> None:
         (Criterion("agrees", None, "", "<= 9", None), ("not logged", "≤ 9", "not assessed")),
         (Criterion("clipped", 1.0, "share", ">= 0.9", True), ("100 %", "≥ 90 %", "met")),
         (Criterion("idle", 0.02, "share of them", ">= 0.25", False), ("2 % of them", "≥ 25 %", "not met")),
+        (Criterion("height", 0.188, "log units", ">= 0.025", True), ("21 %", "≥ 2.5 %", "met")),
+        (
+            Criterion("height", 34.6, "log units", ">= 0.025", True),
+            ("a factor of 1.1 × 10¹⁵", "≥ 2.5 %", "met"),
+        ),
+        (
+            Criterion("fall", 0.4, "log units", "< 0.6 of the height", True),
+            ("33 %", "< 60 % of the height", "met"),
+        ),
+        (
+            Criterion("left", 0.953, "of the height", "> 0.15 or 0.03 log units; and 0.8 noise scales", True),
+            ("95 % of the height", "> 15 % or 3 %; and 0.8 noise scales", "met"),
+        ),
         (Criterion("ends in NaN", 1.0, "", "yes", True), ("yes", "yes", "met")),
         (Criterion("ends in NaN", 0.0, "", "yes", False), ("no", "yes", "not met")),
     ],

@@ -397,3 +397,20 @@ def test_a_page_writes_thousands_alike_and_gives_a_reason_once() -> None:
     page = page_of(replace(rollback(), events=events, about=about))
     assert "At step 7\u202f000 of 1\u202f250\u202f000, with lr 1,5 and 12,34." in page
     assert (page.count(why), page.count("It does not count either.")) == (1, 2)
+
+
+def test_what_several_metrics_show_has_one_table() -> None:
+    """Five data sets that rose together had the same table five times."""
+    entry = rollback()
+    ids = [f"{SPIKE.id}/{name}" for name in ("web", "code")]
+    others = [
+        replace(SPIKE, metric=f"loss/{n}", id=i, severity=0.9)
+        for n, i in zip(("web", "code"), ids, strict=True)
+    ]
+    findings = (*entry.diagnosis.findings, *others)
+    events = [replace(e, parts=(*e.parts, *ids)) if SPIKE.id in e.parts else e for e in entry.events]
+    several = replace(entry, events=events, diagnosis=replace(entry.diagnosis, findings=findings))
+    text = page_of(several)
+    assert text.count("Rise above the extrapolated trend") == 1
+    assert "<h4>Spike, not fully recovered, train/loss</h4>" in text
+    assert "The same in loss/web, loss/code; " in text

@@ -196,7 +196,8 @@ def times(factor: float) -> str:
 
 
 def _factor(factor: float) -> str:
-    return count(float(f"{factor:.2g}")) if factor >= 9.95 else f"{factor:.2g}"
+    two_digits = float(f"{factor:.2g}")
+    return f"{factor:.2g}" if factor < 9.95 else count(two_digits) if factor < 1e6 else _short(two_digits)
 
 
 def duration(seconds: float) -> str:

@@ -485,7 +485,7 @@ def _evidence(site: SiteData, entry: Entry) -> dict[str, object]:
     pages.sort(key=lambda row: (grave.index(row[0]), -row[1].verdict.rank, row[1].id in RISES))
     bad = [(event, page) for event, page in pages if page.verdict is not Verdict.GOOD and page.causes]
     return {
-        "reasons": [reason for reason in reasons if reason[1]][:TABLES],
+        "reasons": [(event, words.alike(entry, found)) for event, found in reasons if found][:TABLES],
         "absent": [page for page in absent if page.verdict is not Verdict.GOOD],
         "unassessed": words.unassessed(entry.diagnosis, site.pattern_title),
         "helpful": [advice(event, page) for event, page in bad[:CAUSES]],

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from chronicle.errors import ConfigError
-from chronicle.metrics.values import Axis, clipped, count, duration, plural, share, unit_words, value_words
-from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
+from chronicle.metrics.values import (
+    FACTOR_LOG,
+    Axis,
+    clipped,
+    count,
+    duration,
+    grouped,
+    percent,
+    plural,
+    unit_words,
+    value_words,
+)
+from chronicle.model import VERDICTS, Criterion, Diagnosis, Entry, Event, Fact, Finding, Role
 from chronicle.story.measured import BY_PEOPLE
 from chronicle.story.restarts import gap as gap
 
@@ -56,10 +69,10 @@ def short_name(name: str) -> str:
     return clipped(name.rsplit("/", 1)[-1], 32)
 
 
-def first_phrases(phrases: Sequence[str]) -> str:
+def first_phrases(phrases: Sequence[str], between: str = " · ") -> str:
     """The first phrases for a cell of a table, and how many more there are in entry.json."""
     more = [f"{len(phrases) - _MOST_PHRASES} more in entry.json"] if len(phrases) > _MOST_PHRASES else []
-    return " · ".join([*phrases[:_MOST_PHRASES], *more])
+    return between.join([*phrases[:_MOST_PHRASES], *more])
 
 
 def fact_value(fact: Fact) -> str:
@@ -93,22 +106,63 @@ def _counted_on(axis: Axis, text: str) -> str:
     return re.sub(r"\bsteps\b", lambda _: axis.unit, text)
 
 
+def alike(entry: Entry, found: Sequence[Finding]) -> list[tuple[Finding, list[str]]]:
+    """For each pattern the finding in a loss, else the gravest, and the other metrics that show the same."""
+    losses, tables = {row["metric"] for row in entry.metrics if row["role"] == Role.LOSS}, []
+    for same in grouped(found, attrgetter("pattern")).values():
+        first = max(same, key=lambda finding: (finding.metric in losses, finding.severity))
+        tables.append((first, [f.metric for f in same if f is not first and f.metric]))
+    return tables
+
+
+_LOGS = "log units"
+_SHARES = ("share", "of the height", "of the samples")  # units of a part of one
+_NUMBER = re.compile(
+    r"(?<![\d.])\d+(?:\.\d+)?(?![\d.])(?! (?:noise|errors))(?P<of> of the height)?(?P<logs> log units)?"
+)
+_DOWN = re.compile(r"\b(?:fall|fell|under|below)\b")  # what a criterion measures downwards
+
+
+def _hundredths(part: float) -> str:
+    """A part of one as a percentage: ``2.5 %``, ``16 %``, ``292 %``."""
+    size = abs(100 * part)
+    return f"{'−' if part < 0 else ''}{count(size) if size >= 99.5 else f'{size:.2g}'} %"
+
+
+def _log_hundredths(criterion: Criterion, log_units: float) -> str:
+    """A difference of logarithms as a percentage; a large one as a factor."""
+    if log_units > FACTOR_LOG:
+        return percent(log_units)
+    sign = -1 if _DOWN.search(criterion.name) else 1
+    return _hundredths(log_units if abs(log_units) < 0.1 else sign * math.expm1(sign * log_units))
+
+
 def criterion_value(criterion: Criterion, axis: Axis) -> str:
-    """What was measured, with its unit; ``not logged`` if there was nothing to measure."""
-    if criterion.value is None:
+    """What was measured, with its unit; ``not logged`` if there was nothing to measure. People read a
+    percentage more easily than a part of one, or than a difference of logarithms."""
+    value, unit = criterion.value, criterion.unit
+    if value is None:
         return "not logged" if criterion.met is None else "never"
     if criterion.threshold in ("yes", "no"):
-        return value_words(bool(criterion.value))
-    if criterion.unit.startswith("share"):  # people read a percentage more easily
-        return f"{share(criterion.value)}{_counted_on(axis, criterion.unit.removeprefix('share'))}"
-    return f"{value_words(criterion.value)} {_counted_on(axis, criterion.unit)}".strip()
+        return value_words(bool(value))
+    if unit == _LOGS:
+        return _log_hundredths(criterion, value)
+    if unit.startswith(_SHARES):
+        return f"{_hundredths(value)} {_counted_on(axis, unit.removeprefix('share').strip())}".strip()
+    return f"{value_words(value)} {_counted_on(axis, unit)}".strip()
 
 
 def threshold(criterion: Criterion, axis: Axis) -> str:
-    """The threshold of a criterion in typographic form: ``≥ 6 scales``."""
-    demand = criterion.threshold
-    if criterion.unit.startswith("share"):
-        demand = re.sub(r"\d+(?:\.\d+)?", lambda match: share(float(match[0])), demand)
+    """The threshold of a criterion in typographic form: ``≥ 6 scales``, ``≤ 15 %, at most 3 %``."""
+    demand, in_logs = criterion.threshold, criterion.unit == _LOGS
+
+    def as_percentage(match: re.Match[str]) -> str:
+        number, of = float(match[0].split(" ")[0]), match["of"] or ""
+        is_log = match["logs"] or (in_logs and not of)
+        return (_log_hundredths(criterion, number) if is_log else _hundredths(number)) + of
+
+    if in_logs or criterion.unit.startswith(_SHARES):
+        demand = _NUMBER.sub(as_percentage, demand)
     return _counted_on(axis, demand.replace(">=", "≥").replace("<=", "≤"))
 
 
