@@ -79,7 +79,7 @@ def test_facts_in_full():
         Fact("Points logged", 252, "points", "counted, 1 metric"),
         Fact("First and last step", "0 – 2\u202f000", "steps", "as logged"),
         Fact("Attempts", 2, "attempts", "a.csv, b.csv"),
-        Fact("loss, first and last", "2.00, 1.90", "nats/token", "points that count"),
+        Fact("loss, first and last", "2.00, 1.90", "nats/token", "live points"),
         Fact("loss, lowest", "1.90", "nats/token", "at step 500"),
         Fact("Wall clock", 1.81, "h", "first to last time in the log, gaps included"),
         Fact("Tokens", 2_000_000.0, "tokens", "last step × tokens_per_step of run.toml"),

@@ -271,7 +271,7 @@ def _course_facts(track: Track, axis: Axis, *, begins: bool) -> Iterator[Fact]:
         yield Fact(f"{track.metric}, finite values", 0, "points", "counted")
         return
     first, last, best = map(plainly, course[:3])
-    at, where = f"at {axis.place(course.best_step)}", "points that count"
+    at, where = f"at {axis.place(course.best_step)}", "live points"
     if begins:
         yield Fact(f"{track.metric}, first and last", f"{first}, {last}", track.unit, where)
         yield Fact(f"{track.metric}, {course.extreme}", best, track.unit, at)
