@@ -11,6 +11,7 @@ from benchmarks.page import markdown, put, replace
 PAGE = Path(__file__).parents[2] / "docs" / "clients.md"
 MOST_TOLD = 200  # characters of what is wrong in a cell
 COLUMNS = ("recognised", "values", "roles", "joins", "events", "facts")
+ALL = "**all**"
 
 
 def told(rows: Sequence[Row]) -> str:
@@ -30,7 +31,8 @@ def written_page(rows: Sequence[Row]) -> None:
     told = {
         row.client: (row.client, _versions(row), *(str(getattr(row, c)) for c in COLUMNS)) for row in rows
     }
-    table = markdown(head, [*(_kept() | told).values()])
+    all_rows = [*(_kept() | told).values()]
+    table = markdown(head, [_total(all_rows), *all_rows])
     wrong = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("- `")]
     wrong = [line for line in wrong if line.split("`")[1] not in told]
     wrong += [f"- `{row.client}`: {'; '.join(faults)}." for row in rows if (faults := _faults(row))]
@@ -42,7 +44,16 @@ def _kept() -> dict[str, tuple[str, ...]]:
     """The rows of the page by client."""
     lines = (line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| "))
     rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
-    return {row[0]: row for row in rows if len(row) == len(COLUMNS) + 2 and row[0] not in ("client", "---")}
+    return {
+        row[0]: row for row in rows if len(row) == len(COLUMNS) + 2 and row[0] not in ("client", "---", ALL)
+    }
+
+
+def _total(rows: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """How many clients are right in each column, of those for which there was something to find."""
+    columns = [*zip(*rows, strict=True)][2:]
+    right = (f"{column.count('yes')} of {len(column) - column.count('–')}" for column in columns)
+    return (ALL, f"{len(rows)} clients", *right)
 
 
 def _versions(row: Row) -> str:
