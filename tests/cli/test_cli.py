@@ -171,8 +171,8 @@ def test_no_workspace(chronicle):
     remedy = "name logs to build, or chronicle init FOLDER"
     assert ran.err == f"error: no chronicle.toml in this folder or above it. Remedy: {remedy}\n"
     assert (
-        chronicle("list").err
-        == "error: no chronicle.toml in this folder or above it. Remedy: chronicle init FOLDER\n"
+        chronicle("list").err == "error: no chronicle.toml in this folder or above it. Remedy: "
+        "go to a workspace, or make one: chronicle init FOLDER\n"
     )
 
 

@@ -468,7 +468,7 @@ def workspace_here() -> folders.Workspace:
     """The workspace around the current folder. Raises UsageError."""
     workspace = folders.Workspace.find(Path.cwd())
     if workspace is None:
-        raise UsageError(NO_WORKSPACE, remedy="chronicle init FOLDER")
+        raise UsageError(NO_WORKSPACE, remedy="go to a workspace, or make one: chronicle init FOLDER")
     return workspace
 
 
