@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chronicle.classify.monitor import ROW, ROWS_IN_MEMORY, Spool
+from chronicle.classify.monitor import ROW, ROWS_IN_MEMORY, Column
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from chronicle.classify.monitor import ROW, ROWS_IN_MEMORY, Spool
 )
 def test_rows_come_back_in_the_order_they_were_added(sizes: list[int], tmp_path: Path) -> None:
     """Rows are appended one by one and as a whole in turns, and read in between."""
-    column, added = Spool(tmp_path).column(), 0
+    column, added = Column(tmp_path / "column.bin"), 0
     for number, size in enumerate(sizes):
         if number % 2:
             steps = np.arange(added, added + size)

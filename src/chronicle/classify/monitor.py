@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import itertools
 import shutil
 import struct
 import tempfile
@@ -70,7 +70,11 @@ class Monitor:
         20."""
         self.thresholds = thresholds
         self._engine = compiled() if compile else plain
-        self._spool = Spool(Path(folder) if folder else None)
+        self._folder = Path(folder or tempfile.mkdtemp(prefix="chronicle-monitor-"))
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if not folder:
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._numbers = itertools.count(1)
         self._attempts: list[dict[str, Watched]] = [{}]
         self._roles: dict[str, Series] = {}
 
@@ -139,7 +143,7 @@ class Monitor:
         """The metric in the present attempt; when a new one appears, all roles are assigned again."""
         watched = self._attempts[-1].get(metric)
         if watched is None:
-            watched = self._attempts[-1][metric] = Watched(self._spool.column())
+            watched = self._attempts[-1][metric] = Watched(self._column())
             self._assign_roles()
         if watched.detector is None and value != 0 and self._roles[metric].role in JUDGED:
             logged = watched.column.rows()["value"]
@@ -158,7 +162,9 @@ class Monitor:
         events = detector.update(value)
         opened = detector.opened()
         if opened != watched.opened or (any(opened) and n >= watched.again):
-            still_open = copy.deepcopy(detector).finish()
+            twin = Detector(self.thresholds, engine=self._engine)
+            twin.load(detector.save())
+            still_open = twin.finish()
             since = min((e.opened for e in still_open), default=n)
             again = max(n + at.WARM, int(since + AGAIN_TIMES * (n - since)))
             watched.opened, watched.again, events = opened, again, events + still_open
@@ -178,9 +184,13 @@ class Monitor:
                 watched.named[finding.id] = finding.pattern
         return news
 
+    def _column(self) -> Column:
+        """A new, empty column. Its file is named by number: names of metrics never reach the disk."""
+        return Column(self._folder / f"column-{next(self._numbers)}.bin")
+
     def _restored(self, saved: State) -> Watched:
         opened, named = tuple(saved["opened"]), dict(saved["named"])
-        watched = Watched(self._spool.column(), None, opened, saved["again"], named, saved.get("zeros", 0))
+        watched = Watched(self._column(), None, opened, saved["again"], named, saved.get("zeros", 0))
         watched.column.extend(np.frombuffer(saved["rows"], ROW))
         if saved["detector"] is not None:
             watched.detector = Detector(self.thresholds, engine=self._engine)
@@ -197,28 +207,11 @@ def _series(metric: str, rows: Rows, like: Series | None = None) -> Series:
     return Series(metric, role, rows["step"], rows["value"], rows["time"], unit, dataset)
 
 
-class Spool:
-    """A folder of columns. Without ``folder`` it is a temporary one, gone with the last reference to it."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="chronicle-monitor-"))
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._made = 0
-        if folder is None:
-            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-
-    def column(self) -> Column:
-        """A new, empty column. Its file is named by number: names of metrics never reach the disk."""
-        self._made += 1
-        file = self.folder / f"column-{self._made}.bin"
-        file.unlink(missing_ok=True)
-        return Column(file)
-
-
 class Column:
-    """Rows of (step, value, time) that only grow."""
+    """Rows of (step, value, time) that only grow; the older ones are in a file, which begins empty."""
 
     def __init__(self, file: Path) -> None:
+        file.unlink(missing_ok=True)
         self._file, self._spilled = file, 0
         self._kept, self._used = bytearray(ROWS_IN_MEMORY * ROW.itemsize), 0
 
