@@ -236,13 +236,6 @@ def step_at(steps: Floats, y: Floats, i: int, window_samples: int, skip_samples:
     return over_line(steps, y, slice(max(i - window_samples, 0), i), slice(first, first + window_samples))
 
 
-def resolution(y: Floats) -> Floats:
-    """The smallest difference of two logged values relative to each value, in log units."""
-    values = np.exp(y)
-    apart = np.diff(np.unique(values))
-    return (apart.min() if len(apart) else 0.0) / values
-
-
 def row_medians(rows: Floats) -> Floats:
     """The median of each row (numpy's own takes three to five times as long)."""
     ranked, half = np.sort(rows, axis=-1), rows.shape[-1] // 2

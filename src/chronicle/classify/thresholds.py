@@ -190,9 +190,3 @@ class Thresholds:
 _NAMES = [f.name for f in fields(Thresholds)]
 KERNEL = tuple(_NAMES[_NAMES.index("cusum") : _NAMES.index("calm_tail") + 1])
 DEFAULTS = Thresholds()
-
-
-def table() -> list[tuple[str, float, str, str]]:
-    """(name, default, unit, reason) of every threshold, in the order of definition."""
-    rows = fields(Thresholds)
-    return [(f.name, getattr(DEFAULTS, f.name), f.metadata["unit"], f.metadata["why"]) for f in rows]

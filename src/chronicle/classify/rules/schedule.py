@@ -62,11 +62,6 @@ NOISE_SAMPLES = 256  # at most on either side of a ramp, whose noise is compared
 NOISE_ERROR_LOG = 0.9  # [log units] standard error of a noise scale from one sample
 
 
-def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    yield from _lr_decay_drops(view, attempt, loss)
-    yield from _batch_ramp(view, attempt, loss)
-
-
 def _lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     rate, limits, (steps, y) = attempt.learning_rate, view.thresholds, positive(loss)
     if rate is None or len(rate) < EDGE_SAMPLES or len(y) < 2 * EDGE_SAMPLES:
@@ -174,10 +169,10 @@ def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
         at_most("noise after over before", calm, "factor", factor ** (-0.5 * limits.batch_root)),
         at_least("fall of the noise", calm_t, "standard errors", limits.single_t),
     ]
-    lower = [
-        at_least("strongest step down with the batch size", -steepest_t, "standard errors", limits.known_t)
-    ]
-    held = [check for checks in (calmer, lower) if all(c.met for c in checks) for check in checks]
+    steep = at_least(
+        "strongest step down with the batch size", -steepest_t, "standard errors", limits.known_t
+    )
+    held = [check for checks in (calmer, [steep]) if all(c.met for c in checks) for check in checks]
     if not held:
         return
     grown = noted(batch_factor=factor, noise_factor=calm, ramps=len(at))
@@ -197,7 +192,7 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     edges = np.flatnonzero(np.diff(whole) == 1) + 1
     if not 1 <= len(edges) <= MOST_CHANGES or len(steps) < EDGE_SAMPLES * (len(edges) + 1):
         return
-    rounding = measure.resolution(y)
+    rounding = measure.last_decimal(loss.values) / np.exp(y)
     half = max(len(steps) // (2 * (len(edges) + 1)), 4)
     near = [[i + d for d in (0, 1, 2) if i + d < len(y)] for i in edges.tolist()]
     steepest = [min((step_at(steps, y, i, min(half, 64), 1) for i in at), key=lambda e: e.t) for at in near]
@@ -263,4 +258,5 @@ def at_restart(view: View, rise: Finding, below: float) -> bool:
 
 
 EPOCHS = Rule("epochs", (SHIFT,), Rule.by_loss(epoch_edges), replaces=EXPLAINED)
-SCHEDULE = Rule("schedule", (DROP, RAMP), Rule.by_loss(find), replaces=EXPLAINED)
+DECAY = Rule("decay", (DROP,), Rule.by_loss(_lr_decay_drops), replaces=EXPLAINED)
+BATCH = Rule("batch", (RAMP,), Rule.by_loss(_batch_ramp), replaces=EXPLAINED)
