@@ -348,11 +348,6 @@ class Contest:
         scores = {n: explanation.score for n, explanation in self.explanations.items()}
         return scores.get(name, -np.inf) - max(scores[o] for o in (NEVER, *over) if o in scores)
 
-    @property
-    def learns(self) -> bool:
-        """Whether a law of learning explains the loss better than a constant does, beyond doubt."""
-        return self.lead(HEALTHY, ()) >= LEAD_NATS
-
     def change_after(self, share: float) -> float:
         """By how much the best course of learning changes after a share of the log, log units."""
         courses = (self.explanations[n] for n in (NEVER, HEALTHY, STOPPED) if n in self.explanations)

@@ -130,16 +130,12 @@ def validation_stays(attempt: AttemptView, step: float, least: float) -> bool | 
     return not lost and median(after) - median(before) < least if len(before) and len(after) else None
 
 
-def learned_before(view: View, attempt: AttemptView) -> float:
-    """The lowest level [log units] at which an earlier attempt ended; infinite for the first attempt."""
-    return float(_lowest_ends(view)[attempt.index - 1]) if attempt.index else float("inf")
-
-
 @kept
-def _lowest_ends(view: View) -> Floats:
-    """For each attempt the lowest level [log units] at which it or an earlier one ended."""
-    ends = [positive(a.loss)[1][-JOIN_SAMPLES:] if a.loss is not None else () for a in view.attempts]
-    return np.minimum.accumulate([median(np.array(end)) if len(end) else np.inf for end in ends])
+def learned_before(view: View) -> Floats:
+    """For each attempt the lowest level [log units] at which an earlier one ended; infinite for the first."""
+    ends = (positive(a.loss)[1][-JOIN_SAMPLES:] if a.loss is not None else () for a in view.attempts)
+    levels = (median(np.array(end)) if len(end) else np.inf for end in ends)
+    return np.minimum.accumulate([np.inf, *levels])
 
 
 def process_changes(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]:

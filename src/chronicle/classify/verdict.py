@@ -98,10 +98,11 @@ def start_up(view: View, finding: Finding) -> bool:
 
 def above_first(view: View, finding: Finding) -> bool:
     """Whether a rise peaks above the first values of its series, and is none of them."""
-    series = [s for a in view.attempts[:1] for s in a.series.values() if s.metric == finding.metric]
-    before = [s.values[(s.steps < finding.start_step) & np.isfinite(s.values)] for s in series]
-    first = [values[:LEVEL_SAMPLES] for values in before if len(values) >= LEVEL_SAMPLES]
-    return any(finding.evidence.get("peak_loss", 0.0) > values.max() for values in first)
+    series = view.attempts[0].series.get(finding.metric or "")
+    if series is None:
+        return False
+    first = finite_of(series.values[series.steps < finding.start_step])[:LEVEL_SAMPLES]
+    return len(first) == LEVEL_SAMPLES and bool(finding.evidence.get("peak_loss", 0.0) > first.max())
 
 
 def part_of_game(view: View, finding: Finding) -> bool:

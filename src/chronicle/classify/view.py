@@ -19,17 +19,8 @@ from chronicle.classify.course import Contest, compete, retest_rises
 from chronicle.classify.kernel import Event, detect, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
+from chronicle.metrics import arithmetic
 from chronicle.metrics.aliases import MEANS, OF_TRAINING
-from chronicle.metrics.arithmetic import (
-    FEWEST_TEETH,
-    SPEED,
-    TOOTH_SAMPLES,
-    between_rows,
-    first_showings,
-    means_of_parts,
-    teeth,
-    without_mean,
-)
 from chronicle.metrics.by_values import measurements
 from chronicle.metrics.names import LOSSES, MIN_POINTS, name_words
 from chronicle.metrics.roles import SCORES, judged, judged_loss
@@ -41,7 +32,7 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 COURSE_POINTS = 64  # the fewest of a loss that has a course
 _HELD_OUT = (Role.VALIDATION_LOSS, Role.VALIDATION_SCORE)
-_MEASURED = (*LOSSES, *SCORES, *SPEED, Role.OBJECTIVE)
+_MEASURED = (*LOSSES, *SCORES, *arithmetic.SPEED, Role.OBJECTIVE)
 _TABLES = ("csv", "json", "jsonl")
 _WHOLE_SHARE = 0.9  # of the usual length: a last tooth as long has settled
 
@@ -231,7 +222,8 @@ def settled(series: Mapping[str, Series]) -> dict[str, Series]:
     parts), the terms of sums, and evaluations and rewards at their first row, without what stands until the
     next."""
     epoch = max((s for s in series.values() if s.role is Role.EPOCH), key=len, default=None)
-    steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= FEWEST_TEETH}.values()
+    long = (s.steps for s in series.values() if len(s) >= arithmetic.FEWEST_TEETH)
+    steps = {own.tobytes(): own for own in long}.values()
     return {m: _settled(s, epoch, steps) if s.role in _MEASURED else s for m, s in series.items()}
 
 
@@ -239,31 +231,33 @@ def settled(series: Mapping[str, Series]) -> dict[str, Series]:
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")
 def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Series:
     if series.role is Role.OBJECTIVE:
-        firsts = first_showings(series.values)
+        firsts = arithmetic.first_showings(series.values)
         return _without_mean(series) if firsts is None else series.pick(firsts)
     series = _trained(series)
-    if (begins := teeth(series, epoch, own_steps)) is not None:
+    if (begins := arithmetic.teeth(series, epoch, own_steps)) is not None:
         ends = np.append(begins[1:], len(series)) - 1
         if len(ends) < MIN_POINTS and series.role in LOSSES:
-            return means_of_parts(series, begins)
+            return arithmetic.means_of_parts(series, begins)
         lengths = np.diff(np.append(begins, len(series)))
         return series.pick(ends if lengths[-1] >= _WHOLE_SHARE * median(lengths[:-1]) else ends[:-1])
-    firsts = first_showings(series.values) if series.role in _HELD_OUT else None
+    firsts = arithmetic.first_showings(series.values) if series.role in _HELD_OUT else None
     series = _without_mean(series) if firsts is None else series.pick(firsts)
-    return between_rows(finite(series)) if series.role in SPEED else series
+    return arithmetic.between_rows(finite(series)) if series.role in arithmetic.SPEED else series
 
 
 def _without_mean(series: Series) -> Series:
     is_named = not name_words(series.metric).isdisjoint(MEANS)
     may_be_mean = is_named or series.role in (Role.LOSS, Role.PART_LOSS)
-    return without_mean(series, is_named=is_named) if may_be_mean else series
+    return arithmetic.without_mean(series, is_named=is_named) if may_be_mean else series
 
 
 def _trained(series: Series) -> Series:
     """The series as it is measured, without a last row of a final test, which alone repeats the step
     before."""
     new, (rows, values) = series.steps[1:] > series.steps[:-1], measurements(series.values, series.role)
-    tested = len(new) >= TOOTH_SAMPLES and not new[-1] and new[:-1].all() and np.isfinite(values[-1])
+    tested = (
+        len(new) >= arithmetic.TOOTH_SAMPLES and not new[-1] and new[:-1].all() and np.isfinite(values[-1])
+    )
     end = len(values) - tested
     return replace(series.pick(rows).pick(slice(end)), values=values[:end])
 

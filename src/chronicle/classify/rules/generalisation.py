@@ -146,9 +146,7 @@ def lost_scores(attempt: AttemptView, trained: Series, limits: Thresholds) -> It
         measured = (turn(s, way.best_step, s.steps[-1]) for s in of_training(attempt))
         worse = any(t.after - t.before > t.error for t in filter(None, (meanwhile, *measured)))
         before, after, _ = meanwhile or Turn(np.inf, 0.0, 0.0)
-        if (
-            better or worse or before - after < limits.moved
-        ):  # at what it is trained for, in all ways, or still
+        if better or worse or before - after < limits.moved:  # in other ways, or in all, or it stood still
             continue
         checks = [
             at_least("of the score's rise lost", way.lost_share, "share", measure.LOST_SHARE, "lost_share"),

@@ -61,17 +61,7 @@ from chronicle.classify.course import LEVEL_SAMPLES
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
 from chronicle.classify.measure import last_decimal, median
 from chronicle.classify.patterns import DIVERGENCES, Trait, having
-from chronicle.classify.report import (
-    At,
-    Check,
-    Rule,
-    calibrated,
-    finding,
-    noted,
-    renamed,
-    side,
-    stands,
-)
+from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.arithmetic import finite_of
@@ -204,13 +194,11 @@ class Shape:
     @cached_property
     def is_step(self) -> bool:
         """Whether a jump stays: half of its height is left, less the two noise scales that its peak holds."""
-        e = self.event
-        settled = self.climb < e.noise and e.abruptness * e.height >= self.limits.jump * (
-            e.height - 2 * e.noise
-        )
+        e, height = self.event, self.event.height - 2.0 * self.event.noise
+        settled = self.climb < e.noise and e.abruptness * e.height >= self.limits.jump * height
         if not self.is_jump and not settled:
             return False
-        left = e.residual >= 0.5 * (e.height - 2.0 * e.noise) and e.height <= self.limits.twice
+        left = e.residual >= 0.5 * height and e.height <= self.limits.twice
         rest = self.series.values[(e.onset + len(self.series)) // 2 :]
         # no level is bit-equal to the end: a filter repeats a value in the place of NaN
         return left and not (len(rest) >= LEVEL_SAMPLES and bool((rest == rest[0]).all()))

@@ -85,7 +85,7 @@ def learned_anew(view: View, attempt: AttemptView) -> list[Finding]:
     if min(len(early), len(y)) < 2 * JOIN_SAMPLES or start[0] > 0.05 * max(start[-1], steps[-1]):
         return []
     soon = start[0] + 2 * JOIN_SAMPLES * step_gap(first)
-    later, learned = attempt.index and steps[0] > soon, resumed.learned_before(view, attempt)
+    later, learned = attempt.index and steps[0] > soon, float(resumed.learned_before(view)[attempt.index])
     if later and (from_the_join := untrained(view, attempt, (0,), learned)):
         return from_the_join
     rises = (f for f in typed_findings(view, loss) if f.pattern in RISES and f.start_step > soon)

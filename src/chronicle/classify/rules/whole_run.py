@@ -65,6 +65,7 @@ from itertools import pairwise
 import numpy as np
 
 from chronicle.classify import measure
+from chronicle.classify.course import HEALTHY, LEAD_NATS
 from chronicle.classify.kernel.step import SINGLE_PRECISION
 from chronicle.classify.measure import FEWEST_POINTS, begins_late, difference_noise, finite, median, positive
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted, side, stands
@@ -127,7 +128,8 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     if gain >= least or elsewhere or any(map(measure.improves, scores)):
         return
     contest = view.contest(loss) if gain >= limits.step_least else None
-    if contest is not None and contest.learns and not is_guessing(y[2:]):
+    is_law = contest is not None and contest.lead(HEALTHY, ()) >= LEAD_NATS
+    if is_law and not is_guessing(y[2:]):
         return  # a large constant part, other than that of guessing, keeps the logarithm from moving
     checks = [
         below("lowest eighth below the start", gain, "log units", least, "gained_log"),
