@@ -69,6 +69,17 @@ def test_a_validation_loss_that_is_logged_by_two_names_is_drawn_and_named_once()
     assert RunView(timeline, overfitting).name(names[1]) == "the validation loss"
 
 
+def test_what_the_first_panel_does_not_show_comes_before_more_of_its_kind():
+    """A run with five data sets showed two more of them, and no gradient norm, which a finding was about."""
+    steps, names = np.arange(200), "abcde"
+    sets = [series(f"loss/{n}", steps, falling(200), Role.DATASET_LOSS, dataset=n) for n in names]
+    norm = series("grad_norm", steps, falling(200), Role.GRAD_NORM)
+    timeline = stitch([attempt("a.csv", series("loss/all", steps, falling(200)), *sets, norm)])
+    found = [finding("spike-slow-recovery", 50, 60, f"loss/{n}") for n in names]
+    panels = run_panels(timeline, diagnosis(*found, finding("grad-norm-precursor", 50, 60, "grad_norm")))
+    assert [panel.name for panel in panels[1:]] == ["grad_norm", "loss/d"]
+
+
 def test_a_score_of_held_out_data_is_drawn_where_there_is_room():
     steps = np.arange(500)
     few = series("coco/bbox_mAP", steps[::50], np.linspace(0.1, 0.48, 10), Role.SCORE)

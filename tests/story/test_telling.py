@@ -236,6 +236,12 @@ def test_of_many_restarts_the_story_tells_those_that_undid_a_divergence() -> Non
     assert "The run has 6 attempts (5 rollbacks, which undid a divergence), and " in story.headline
     told = [event.kind for event in story.events if event.sentence in story.paragraphs[0]]
     assert told == [EventKind.FINDING, EventKind.ROLLBACK]
+    decision = Note("Back to 300.", "2026-11-01T09:00Z", "decision", 399, "ada")
+    story = tell(
+        timeline, diagnosis(lost, joins=(replace(first, evidence=undone), *others)), RunConfig(), [decision]
+    )
+    said = "later. The decision of 2026-11-01 (ada) was: “Back to 300.” The run went back"
+    assert said in story.paragraphs[0] and "ada" not in story.paragraphs[1]
 
 
 def evaluated(*values: float, metric: str = "eval_loss", role: Role = Role.VALIDATION_LOSS) -> Timeline:

@@ -76,7 +76,8 @@ class RunEvent:
 
     @cached_property
     def notes(self) -> tuple[Event, ...]:
-        return tuple(note for note in self.entry.events if note.of == self.event.id)
+        notes = (note for note in self.entry.events if note.of == self.event.id)
+        return tuple(sorted(notes, key=lambda note: moment(note.time)))
 
     @cached_property
     def content(self) -> str:

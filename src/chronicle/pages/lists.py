@@ -458,7 +458,12 @@ def _labels(entry: Entry) -> dict[str, object]:
     about["description"] = _THOUSANDS.sub("\u202f", str(about["description"]))
     shown = {pattern for event in entry.events for pattern in event.patterns}
     named = {p for event in entry.events if event.patterns for p in named_patterns(event.patterns)}
-    return {"about": about, "pills": [p for p in entry.diagnosis.patterns if p in named or p not in shown]}
+    gone = shown - {pattern for event in entry.events if event.live for pattern in event.patterns}
+    return {
+        "about": about,
+        "gone": gone,
+        "pills": [p for p in entry.diagnosis.patterns if p in named or p not in shown],
+    }
 
 
 def _weightiest(entry: Entry, events: Sequence[Event], most: int) -> list[Event]:

@@ -18,7 +18,17 @@ from chronicle.classify.patterns import BY_ID, ODD_ONES, Trait, having
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.values import clipped, count, grouped, listed, moment, ordinal, plainly, plural
 from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
-from chronicle.story.measured import CALM, CHANGES, COURSE, JOINS, OVERALL, RISES, RunView, final_level
+from chronicle.story.measured import (
+    BY_PEOPLE,
+    CALM,
+    CHANGES,
+    COURSE,
+    JOINS,
+    OVERALL,
+    RISES,
+    RunView,
+    final_level,
+)
 from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.restarts import event_id, undone_pattern
 from chronicle.story.sentences import noun
@@ -38,6 +48,7 @@ _ENDS = {"in NaN": "in NaN", "cut off": "in an incomplete record"}
 _SETTLING = ("decision", "outcome", "lesson")  # kinds of notes after which a hypothesis is no longer open
 # What a rollback undoes, but for spikes that are gone by themselves.
 _GRAVE = frozenset(p for p in having(Trait.UNDOABLE) if BY_ID[p].verdict is not Verdict.GOOD)
+_LONG_PARAGRAPH = 3  # sentences, after which a restart ends it
 _MOST_ALIKE = 2  # events of one name that are described one by one; the others are counted
 
 
@@ -67,7 +78,14 @@ def tell(
     parts = *decisive, _trainings_sentence(run), _restarts_sentence(run), *(end.sentence for end in ends)
     headline = " ".join(filter(None, parts))
     shown = _described_events(run, happened, chosen)
-    paragraphs = [_sequence_paragraph(run, happened, chosen, shown), _people_paragraph(notes)]
+    said = _quoted_notes(happened, notes)
+    along = {
+        place: words
+        for place, words in said
+        if happened[place].of in {e.id for e in shown} - {e.id for e in chosen}
+    }
+    paragraphs = _sequence_paragraphs(run, happened, chosen, shown, along)
+    paragraphs.append(" ".join(words for place, words in said if place not in along))
     paragraphs += [_review_sentence(review, diagnosis)] if review else []
     paragraphs.append(_verdict_paragraph(run, happened, chosen, verdict is diagnosis.verdict))
     paragraphs.append(_open_paragraph(run, happened, shown, " ".join([headline, *paragraphs])))
@@ -77,9 +95,11 @@ def tell(
     return Story(verdict, CANNOT_TELL if is_open else verdict.value, headline, tuple(new), happened)
 
 
-def _people_paragraph(notes: Sequence[Note]) -> str:
-    """Quotes the latest decisions, lesson and outcome, and a hypothesis that is still open."""
+def _quoted_notes(happened: Sequence[Event], notes: Sequence[Note]) -> list[tuple[int, str]]:
+    """Quotes the latest decisions, lesson and outcome, and a hypothesis that is still open, each with its
+    place among the events."""
     notes = sorted(notes, key=lambda note: moment(note.at_time))
+    place_of = {(e.sentence, e.time): place for place, e in enumerate(happened) if e.kind in BY_PEOPLE}
 
     def places(*kinds: str) -> list[int]:
         return [place for place, note in enumerate(notes) if note.kind in kinds]
@@ -89,9 +109,9 @@ def _people_paragraph(notes: Sequence[Note]) -> str:
     for outcome in outcomes:
         quoted += [k for k in hypotheses if k < outcome and notes[k].event == notes[outcome].event][-1:]
     open_ones = [k for k in hypotheses[-1:] if k > max(places(*_SETTLING), default=-1)]
-    sentences = [f"The {notes[k].kind}{_by_whom(notes[k])} was: {_quoted(notes[k])}" for k in sorted(quoted)]
-    sentences += [f"Still open is the hypothesis{_by_whom(notes[k])}: {_quoted(notes[k])}" for k in open_ones]
-    return " ".join(sentences)
+    said = [(k, f"The {notes[k].kind}{_by_whom(notes[k])} was: {_quoted(notes[k])}") for k in sorted(quoted)]
+    said += [(k, f"Still open is the hypothesis{_by_whom(notes[k])}: {_quoted(notes[k])}") for k in open_ones]
+    return [(place_of[notes[k].text, notes[k].at_time], words) for k, words in said]
 
 
 def _by_whom(note: Note) -> str:
@@ -225,10 +245,15 @@ def _is_live_finding(event: Event) -> bool:
     return event.kind is EventKind.FINDING and event.live and not event.shows(OVERALL)
 
 
-def _sequence_paragraph(
-    run: RunView, happened: Sequence[Event], chosen: Sequence[Event], shown: Sequence[Event]
-) -> str:
-    """What happened apart from the events of the headline (``chosen``), in the order of time."""
+def _sequence_paragraphs(
+    run: RunView,
+    happened: Sequence[Event],
+    chosen: Sequence[Event],
+    shown: Sequence[Event],
+    along: Mapping[int, str],
+) -> list[str]:
+    """What happened apart from the events of the headline (``chosen``), in the order of time, and what people
+    said of it (``along``). A restart ends a paragraph of some length."""
     faults = [event for event in happened if event.kind is EventKind.FAULT]
     unshown = [fault for fault in faults if fault not in shown]
     are_many = len(unshown) > _MOST_ALIKE
@@ -238,16 +263,22 @@ def _sequence_paragraph(
     described = (*shown, *(() if are_many else unshown))
     events = [event for event in described if event not in chosen and event.sentence not in known]
     parts = [(happened.index(event), event.sentence) for event in events]
-    parts += _counted_findings(run, happened, shown)
+    parts += [*_counted_findings(run, happened, shown), *along.items()]
     if are_many:
         more = "more " if len(unshown) < len(faults) else ""
         counted = f"{plural(len(unshown), f'{more}fault')} of machines or jobs were logged."
         parts.append((len(happened), counted))
-    sentences = without_repeated_reasons([sentence for _, sentence in sorted(parts, key=itemgetter(0))])
+    parts.sort(key=itemgetter(0))
+    sentences = without_repeated_reasons([sentence for _, sentence in parts])
     first = min(events, key=happened.index, default=None)
     if lead := _time_lead(happened, chosen, first) if first and first.sentence == sentences[0] else "":
         sentences[0] = f"{lead}{sentences[0][:1].lower()}{sentences[0][1:]}"
-    return " ".join(sentences)
+    paragraphs: list[list[str]] = [[]]
+    for (place, _), sentence in zip(parts, sentences, strict=True):
+        paragraphs[-1].append(sentence)
+        if len(paragraphs[-1]) >= _LONG_PARAGRAPH and happened[min(place, len(happened) - 1)].kind in JOINS:
+            paragraphs.append([])
+    return [" ".join(words) for words in paragraphs]
 
 
 def _counted_findings(
