@@ -66,14 +66,16 @@
   }
   // Several runs as one view. The judged metrics share a panel, but for those that rise and those that fall. Other panels are
   // matched by their role, if each run has one panel of this role, and otherwise by their name. Those of several runs go first,
-  // and among them, and among the others, what is judged.
+  // and among them, and among the others, what is judged. A validation loss beside the judged one has a panel of its own.
   function together(runs) {
     const panels = new Map(), attempts = [], RISING = ["objective", "score", "validation-score"];
     const isOnlyOne = (view, panel) => panel.role !== "other" && view.panels.filter(other => other.role === panel.role).length === 1;
     runs.forEach((view, k) => {
       const [token, dash] = STYLES[k], before = attempts.length;
       attempts.push(...view.attempts.map(name => `${view.title}, ${name}`));
-      view.panels.forEach((panel, i) => {
+      const [first, ...others] = view.panels, heldOut = first.lines.slice(1).filter(line => line.role === "validation-loss");
+      const own = heldOut.slice(0, 1).map(line => ({ ...first, role: line.role, name: line.name, lines: [line] }));
+      [first, ...own, ...others].forEach((panel, i) => {
         const key = !i ? `judged:${RISING.includes(panel.role)}` : isOnlyOne(view, panel) ? `role:${panel.role}` : panel.name;
         const name = i ? panel.name : panel.lines[0].name;
         if (!panels.has(key)) panels.set(key, { ...panel, name, lines: [], of: new Set(), judged: !i });

@@ -234,6 +234,20 @@ def test_a_reward_and_a_loss_do_not_share_a_panel(opened: Opened) -> None:
     assert opened.wrong == []
 
 
+def test_a_validation_loss_is_compared_too(opened: Opened) -> None:
+    """It shares a panel with its loss, of which only the judged one was laid over that of other runs."""
+    page = opened.go("assets/view.html#run=run-7&run=run-2")
+    page.wait_for_selector("#panels[data-drawn]")
+    assert " val_loss" in page.locator("#metrics label").all_text_contents()
+    assert opened.wrong == []
+
+
+def test_the_menu_of_metrics_stays_inside_the_window(opened: Opened) -> None:
+    page = shown(opened, "&run=run-7")
+    page.click("#metrics summary")
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
 def test_what_several_runs_share_goes_before_what_only_one_of_them_has(opened: Opened) -> None:
     page = opened.go("assets/view.html#run=run-6&run=run-3&run=run-4")
     page.wait_for_selector("#panels[data-drawn]")

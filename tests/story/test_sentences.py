@@ -69,7 +69,8 @@ GOLDEN = [
     (
         "lab-optimizer-lost",
         "1",
-        "After the restart at step 480 the loss was 30 % higher, and it was back after 2 steps.",
+        "After the restart at step 480 the loss was 30 % higher, and half of that was gone after 2 "
+        "steps.",
     ),
     (
         "lab-ratio-skew",
@@ -302,7 +303,7 @@ def test_the_sentences_of_specimens_in_full(name: str, mark: str, sentence: str)
 
 @pytest.mark.slow
 def test_what_came_first_is_told_first() -> None:
-    (faults, *_), (attempts, *_) = (specimen(n).story.paragraphs for n in ("lab-lost-nodes", "104B-en-fail"))
+    faults, attempts = (" ".join(specimen(n).story.paragraphs) for n in ("lab-lost-nodes", "104B-en-fail"))
     for fault, place in (
         ("Xid 79: GPU has fallen off the bus", 400),
         ("a fault was logged on nid005: “mlx5_core 0000:0c:00.0 ib0: Link down”.", 620),

@@ -186,7 +186,10 @@ def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) 
         with suppress(UsageError):
             axes[name] = on_axis(timeline, name, tokens_per_step=tokens_per_step)
     block, names = _Block(), [attempt.name for attempt in timeline.attempts]
-    joins = dict(lettered(entry.diagnosis))
+    joins, role_of = (
+        dict(lettered(entry.diagnosis)),
+        {track.metric: track.role.value for track in timeline.series.values()},
+    )
     most = max(_FEWEST_POINTS, MOST_POINTS // max(sum(len(panel.segments()) for panel in panels), 1))
     facts, events = (*entry.facts, *entry.costs), [event for event in entry.events if event.step is not None]
     view = {
@@ -197,7 +200,7 @@ def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) 
         "axes": [{"name": "step", "unit": timeline.attempts[0].axis if timeline.attempts else "step"}]
         + [{"name": name, "unit": f"{over.axis}s", "how": over.how} for name, over in axes.items()],
         "attempts": names,
-        "panels": [_panel(panel, block, most, axes) for panel in panels],
+        "panels": [_panel(panel, block, most, axes, role_of) for panel in panels],
         "events": [_event(event, joins.get(event.mark), names, axes) for event in events],
         "block": base64.b64encode(zlib.compress(block.getvalue(), 6)).decode(),
     }
@@ -216,11 +219,12 @@ class _Block(io.BytesIO):
         return [kind, place, len(column)]
 
 
-def _panel(panel: Panel, block: _Block, most: int, axes: Axes) -> dict[str, Any]:
+def _panel(panel: Panel, block: _Block, most: int, axes: Axes, role_of: Mapping[str, str]) -> dict[str, Any]:
     lines = []
     for line in panel.lines:
         parts = [_part(segment, block, most, axes) for segment in line.segments if len(segment.steps)]
-        lines.append({"name": line.name, "token": line.token, "dash": list(line.dash), "parts": parts})
+        style = {"token": line.token, "dash": list(line.dash), "role": role_of.get(line.metric, "")}
+        lines.append({"name": line.name, **style, "parts": parts})
     return {"name": panel.name, "unit": panel.unit or "", "role": panel.role.value, "lines": lines}
 
 

@@ -243,9 +243,13 @@ class Sentences(FindingView):
 
     def resume_spike(self) -> Phrases:
         ended, ending = self.ended()
+        if self.is_measured("join_height_log") and (lasted := self.lasted()):
+            ended, ending = f"half of that was gone {lasted}", f"half gone {lasted}"
+        else:
+            ended = f"it {ended}"
         moved = "after the restart at {start} {what} [was {join_height_log:percent} higher|rose]"
         words = self.words(moved, "[{join_height_log:percent} higher ]after the restart at {start}", ending)
-        return words._replace(sentence=f"{words.sentence}, and it {ended}")
+        return words._replace(sentence=f"{words.sentence}, and {ended}")
 
     def resume_ratio_skew(self) -> Phrases:
         words, ratio = self.spike_fast_recovery(verb="rose", back="back"), self.finding.evidence.get("ratio")
