@@ -268,6 +268,13 @@ def test_a_loss_that_tells_again_what_a_validation_does_is_of_it() -> None:
     assert roles(twice)["epoch_loss"] == "loss"
 
 
+def test_tokens_of_each_answer_do_not_count_those_of_the_training() -> None:
+    """The highest of them was told as the number of tokens that a run had read."""
+    counts = np.random.default_rng(0).integers(300, 500, 100).astype(float)
+    counted = log("val/num_eos_tokens", values=counts) | log("num_tokens", values=np.cumsum(counts))
+    assert roles(counted) == {"val/num_eos_tokens": "other", "num_tokens": "tokens"}
+
+
 def test_a_total_of_what_is_held_out_may_be_the_number_of_its_samples() -> None:
     counted = log("val_total", values=(256.0,) * 12) | log("loss", values=(0.5,) * 12)
     assert roles(counted)["val_total"] == "other"

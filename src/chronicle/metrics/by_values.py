@@ -248,7 +248,7 @@ def revised(series: SeriesByName, by_name: Roles) -> dict[str, Role]:
     """The roles by name, corrected where the values contradict them: a clock is no duration, numbers of rows
     or games are no losses, and one of several losses is the whole one or the one that is held out."""
     roles = dict(by_name)
-    for name in with_role(roles, Role.STEP_TIME, *LOSSES):
+    for name in with_role(roles, Role.STEP_TIME, Role.TOKENS, *LOSSES):
         if _is_misnamed(name, series[name].values, roles):
             roles[name] = Role.OTHER
     roles |= dict.fromkeys(_no_data_sets(series, roles), Role.PART_LOSS)
@@ -260,11 +260,15 @@ def revised(series: SeriesByName, by_name: Roles) -> dict[str, Role]:
 
 
 def _is_misnamed(name: str, values: Floats, roles: Roles) -> bool:
-    """Whether what is called a duration is a clock, or what is called a loss is a number of something. `l`
+    """Whether what is called a duration is a clock, what is called a number of tokens is that of an answer or
+    a batch, which falls and rises, or what is called a loss is a number of something. `l`
     may be the length of an episode, `eval_l` the number of games lost, `train` the number of an agent, and a
     `total` a number of rows. The `error` of a controller has a sign."""
     if roles[name] is Role.STEP_TIME:
         return _is_clock(name, values)
+    if roles[name] is Role.TOKENS:
+        moves = np.diff(finite_of(values))
+        return bool(min((moves < 0).sum(), (moves > 0).sum()) > len(moves) / 4)
     own = plain(name)
     if own in ("error", "err") and (values < 0).any():
         return True
