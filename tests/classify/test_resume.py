@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.classify.asking import diagnosis, findings, near, patterns
 from tests.curves import Curve
@@ -70,6 +71,19 @@ def test_the_parent_is_the_attempt_that_the_first_samples_fit() -> None:
     (first, *_) = resumes(view, view.attempts[2])
     assert first.parent.name == "attempt-1"
     assert abs(first.over(0, 8).t) < 3
+
+
+@pytest.mark.parametrize("lift", [1.0, 1.12])
+def test_equal_steps_say_more_than_a_line_where_a_course_bends(lift: float) -> None:
+    """A rollback of twenty epochs on a course with a floor: a line that is carried on ends below it."""
+    epochs = np.r_[1:121, 101:201]
+    course = (0.34 + 2.8 * (1 + epochs / 8) ** -0.9) * np.where(np.arange(220) < 120, 1.0, lift)
+    found = []
+    for seed in range(8):
+        noise = 1 + 0.008 * np.random.default_rng(seed).standard_normal(220)
+        table = pd.DataFrame({"step": epochs, "loss": course * noise})
+        found.append({"resume-spike", "level-shift"} & {*classify(stitch(table)).patterns})
+    assert all(found) if lift > 1 else not any(found)
 
 
 # ---- repeated data ---------------------------------------------------------------------------------

@@ -54,6 +54,15 @@ class Resume:
     def over(self, a: int, b: int) -> Excess:
         return excess(self.line, self.steps[a:b], self.off[a:b] + self.line.at(self.steps[a:b]))
 
+    def over_the_parent(self) -> float | None:
+        """How far its first 4, 8, 16 or 32 samples lie over those that the earlier attempt logged at the same
+        steps [log units], whichever lie highest: no line has to predict these. None below 8 of them."""
+        assert self.parent.loss is not None
+        steps, y = positive(self.parent.loss)
+        _, ours, theirs = np.intersect1d(self.steps, steps, assume_unique=True, return_indices=True)
+        over = self.off[ours] + self.line.at(self.steps[ours]) - y[theirs]
+        return max(median(over[:n]) for n in FIRST_SAMPLES) if len(over) >= JOIN_SAMPLES else None
+
 
 @kept
 def resumes(view: View, attempt: AttemptView) -> list[Resume]:

@@ -14,8 +14,9 @@ resume-spike
     Sees: a loss that is too high in the first samples of an attempt and comes back.
     Rule: the median of the first 4, 8, 16 or 32 samples lies 5 standard errors and 1.5 % over the line of the
     earlier attempt (3 errors where several joins do, or where the learning rate came back too high), and
-    half of that is gone later. Inside one log, a rise where another process took over counts, too
-    (`process_changes`).
+    half of that is gone later. If the earlier attempt was calm and logged 8 of the same steps, half of the
+    excess lies over these samples, too: a line only guesses how a course bends. Inside one log, a rise where
+    another process took over counts, too (`process_changes`).
     Blind to: lost optimizer state that the loss does not show.
     False alarm: a search for state that was not lost.
     Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.
@@ -206,6 +207,12 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
         at_least("height", start.height, "log units", limits.moved, "join_height_log"),
         *noted(after=join.parent.name),
     ]
+    assert join.parent.loss is not None
+    rose = (f for f in typed_findings(view, join.parent.loss) if f.pattern in RISES)
+    was_calm = not any(f.end_step is None or f.end_step >= join.steps[0] for f in rose)
+    if was_calm and (again := join.over_the_parent()) is not None:
+        least = limits.midway * start.height
+        checks.append(at_least("over what it logged at the same steps", again, "log units", least))
     if not all(c.met for c in checks):
         return
     back = medians(join.off, JOIN_SAMPLES)[1:] < limits.midway * start.height
