@@ -1,4 +1,4 @@
-"""The guide's pages for people who read curves and who set up logging, held to the list of patterns."""
+"""Pages for people who read curves, set up logging or act on a verdict, held to patterns and tables."""
 
 from __future__ import annotations
 
@@ -69,3 +69,20 @@ def test_snippets_are_python() -> None:
     assert len(snippets()) == 4
     for snippet in snippets():
         ast.parse(snippet)
+
+
+def below(head: str) -> list[list[str]]:
+    """The rows of the table in the appendix on verdicts that begins with this head."""
+    table = (DOCS / "verdict-measured.md").read_text("utf-8").split(head)[1].split("\n\n")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+
+
+def test_the_page_on_trust_sums_up_its_appendix() -> None:
+    page = (DOCS / "trust-the-verdict.md").read_text("utf-8")
+    rounds, samples = below("| logs, first result |"), below("| logs | repositories |")
+    logs = sum(int(re.findall(r"round, (\d+)", row[0])[0]) for row in rounds)
+    right = sum(int(row[1].split()[0]) for row in rounds)
+    assert f"| {right} of {logs:,} labelled logs" in page
+    assert f"({right} of {logs:,})" in (DOCS.parent / "README.md").read_text("utf-8")
+    right, wrong = (sum(int(row[column]) for row in samples) for column in (3, 5))
+    assert f"| {right} of {right + wrong} alarms" in page
