@@ -22,6 +22,7 @@ EXPORT = '"Step","a - loss","a - loss__MIN","a - loss__MAX","b - loss","b - loss
 EXPORT += "1,3.0,3.0,3.0,4.0,4.0,4.0\n2,2.0,2.0,2.0,,,\n"
 ALONE = "run,step,loss\na,1,3.0\na,2,2.0\n"
 COURSES = [(model, data, seed) for model in ("gcn", "gat") for data in ("cora", "pubmed") for seed in (1, 2)]
+PHASES = ("train", "valid")
 NAMELESS = "step,loss\n1,3.0\n2,2.0\n"
 
 
@@ -461,3 +462,27 @@ def test_episodes_with_a_reward_are_no_items_whatever_world_they_name(tmp_path: 
     (tmp_path / "episode_log.csv").write_text("episode,world_file,reward\n" + "".join(rows))
     (attempt,) = read(tmp_path / "episode_log.csv")
     assert attempt.axis != "item" and len(attempt.series["reward"]) == 20
+
+
+def test_a_long_table_with_a_metric_after_the_other(tmp_path: Path) -> None:
+    """As the data frame of a history in R: neither the metric nor the phase tells runs apart."""
+    rows = [
+        f'{epoch},{epoch + 0.25 * len(phase)},"{metric}","{phase}"\n'
+        for metric in ("loss", "accuracy")
+        for phase in ("training", "validation")
+        for epoch in range(1, 11)
+    ]
+    (tmp_path / "history.csv").write_text('"epoch","value","metric","data"\n' + "".join(rows))
+    (attempt,) = read(tmp_path / "history.csv")
+    assert [*attempt.series] == ["loss", "validation/loss", "accuracy", "validation/accuracy"]
+    assert [curve.steps.tolist() for curve in attempt.series.values()] == 4 * [[*range(1, 11)]]
+
+
+def test_a_count_with_a_row_for_each_phase_counts(tmp_path: Path) -> None:
+    rows = [f'"{2 * n + k}","{n}","{3 / n}","{phase}"' for n in range(1, 9) for k, phase in enumerate(PHASES)]
+    (tmp_path / "records.csv").write_text('"","epochs","loss","type"\n' + "\n".join(rows) + "\n")
+    (attempt,) = read(tmp_path / "records.csv")
+    assert {name: curve.steps.tolist() for name, curve in attempt.series.items()} == {
+        "loss": [*range(1, 9)],
+        "valid/loss": [*range(1, 9)],
+    }

@@ -148,9 +148,8 @@ def _settings_of_runs(columns: Columns) -> Columns:
     is no text, as of a table in which each row is the result of a configuration."""
     n_rows = max((len(column.rows) for column in columns.values()), default=0)
     filled = {name: column for name, column in columns.items() if len(column.rows) == n_rows}
-    texts = [
-        name for name, column in filled.items() if column.is_text and column_key(name) not in items.PLACES
-    ]
+    texts = [n for n, c in filled.items() if c.is_text and column_key(n) not in items.PLACES]
+    texts = [name for name in texts if not _phases_in(name, filled[name])]
     steps = next(iter(counters_of(filled).values()), np.empty(0))
     begins = np.flatnonzero(steps[1:] < steps[:-1]) + 1
     if not texts or not len(begins) or n_rows <= items.FEWEST_ITEMS * (len(begins) + 1):

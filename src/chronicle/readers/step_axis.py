@@ -298,8 +298,7 @@ def _translated(axis: Column, counter: Column, values: Floats, *, same: bool) ->
     if not len(values):
         return None
     both = axis.rows[np.isin(axis.rows, counter.rows)]
-    at = counter.only(both).values.astype(np.float64)
-    steps = axis.only(both).values.astype(np.float64)
+    at, steps = (side.only(both).values.astype(np.float64) for side in (counter, axis))
     if not len(both):  # the same steps under two names
         low, high = float(axis.values.min()), float(axis.values.max())
         within = np.mean((values >= low) & (values <= high)) if same and low < high else 0.0
@@ -327,8 +326,7 @@ def _as_steps(values: Floats) -> Steps:
 def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     """Whether values rise and fall within epochs about as often, far and without beginning again."""
     values = counter.values
-    forward = np.diff(values)
-    within = np.diff(_epoch_at(counter.rows, epochs)) <= 0
+    forward, within = np.diff(values), np.diff(_epoch_at(counter.rows, epochs)) <= 0
     rises, falls = forward[within & (forward > 0)], within & (forward < 0)
     n_falls = np.count_nonzero(falls)
     if _RISES_PER_FALL * n_falls <= len(rises) or _RISES_PER_FALL * len(rises) <= n_falls:
@@ -363,8 +361,7 @@ def _is_axis(values: NDArray[Any]) -> bool:
     if values.dtype == np.int64:
         return True
     values = values[~np.isnan(values)]
-    n_whole = int(np.count_nonzero(is_whole(values)))
-    wrong = len(values) - n_whole
+    wrong = len(values) - (n_whole := int(np.count_nonzero(is_whole(values))))
     return n_whole > 0 and wrong <= max(1.0, _WRONG_STEPS_SHARE * len(values)) and n_whole >= 4 * wrong
 
 
@@ -462,10 +459,13 @@ def across_epochs(steps: Steps, epochs: Column, length: int) -> Steps:
 
 def counts_up(counter: Column, epochs: Column) -> bool:
     """Whether the values of a column count: they grow, and begin again only with an epoch. Without epochs
-    they must begin again at the first value. A single value may always count."""
+    they must begin again at the first value. A single value may count, and so may 1, 1, 2, 2 of phases."""
     values = counter.values
     if len(values) < 2:
         return len(values) == 1
+    n_each = int(np.argmax(values != values[0]))
+    if n_each > 1 and np.array_equal(values, values[0] + np.arange(len(values)) // n_each):
+        return True
     forward, up = np.diff(values), np.diff(_epoch_at(counter.rows, epochs)) > 0
     rises, falls, stays = (np.count_nonzero(way & ~up) for way in (forward > 0, forward < 0, forward == 0))
     if stays >= rises:
