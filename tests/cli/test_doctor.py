@@ -126,6 +126,15 @@ def test_what_is_assumed_of_columns_without_names_is_shown(chronicle, tmp_path):
     ) in chronicle("doctor", "loss.txt").out
 
 
+def test_what_the_values_of_columns_without_names_tell_is_shown(chronicle, tmp_path):
+    rows = (f"{n},{1 - 1 / (n + 2):.4f},{2 / (n + 2):.4f}" for n in range(20))
+    (tmp_path / "kt_log.csv").write_text("\n".join(rows) + "\n")
+    assert (
+        "  In doubt: no line names the columns: score (column 2), loss (column 3) is a guess by values, and"
+        " what stands before it for the steps. If it is wrong, write their names into a first line.\n"
+    ) in chronicle("doctor", "kt_log.csv").out
+
+
 def test_what_values_tell_of_a_role_is_shown(chronicle, tmp_path):
     rows = [(i, 3.0 - i / 10 + i % 3, 0.5 + i % 2) for i in range(20)]
     text = "".join(f"{i},{a + 2 * b:.4f},{a:.4f},{b:.4f}\n" for i, a, b in rows)

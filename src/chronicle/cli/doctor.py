@@ -116,6 +116,10 @@ def _named_by_file(path: Path, attempts: Sequence[Attempt]) -> Iterator[str]:
     series = [s for table in tables for s in table.series.values()]
     if series and path.is_file() and _ROW_OF_NUMBERS.fullmatch("".join(Head.of(path).lines[:1])):
         counted = "" if attempts[0].axis == "row" else ", and what stands before it for the steps"
+        if by_values := [s.metric for s in series if "(column " in s.metric]:
+            what = f"{', '.join(by_values)} is a guess by values{counted}"
+            yield f"no line names the columns: {what}. If it is wrong, write their names into a first line"
+            return
         yield f"no line names the columns: the last one was taken for {series[-1].metric}{counted}"
 
 

@@ -37,7 +37,7 @@ WRAPPED = re.compile(
     re.IGNORECASE,
 )
 
-_FLAGS = {"True": 1.0, "False": 0.0}  # as Python writes them into a CSV, and JSON as numbers
+FLAGS = {"True": 1.0, "False": 0.0}  # as Python writes them into a CSV, and JSON as numbers
 _COUNT_OF = re.compile(r"(\d{1,18})\s?/\s?\d{1,18}")  # how far a training is of how far it goes: 12/438
 
 # Columns of what the environments of an agent log of each episode.
@@ -127,7 +127,7 @@ class Builder:
                 return convert(cell)
         if is_blank(cell):
             return None
-        self.irregular, value = True, _FLAGS.get(cell.strip(), number(cell.rstrip("% ")))
+        self.irregular, value = True, FLAGS.get(cell.strip(), number(cell.rstrip("% ")))
         return cell.strip() if value is None else value
 
     def extend(self, rows: Steps | range, values: Sequence[Any], types: Set[type]) -> None:
@@ -339,6 +339,46 @@ def iso_seconds(cells: Sequence[str] | NDArray[Any]) -> Floats | None:
     else."""
     times = np.array([moment(cell, np.nan) for cell in cells], np.float64)
     return times if 2 * np.count_nonzero(~np.isnan(times)) > len(cells) else None
+
+
+# Rows, and columns; of the first quarter; of the range, from row to row.
+_FEWEST_MOVES, _MOST_UNNAMED, _FALLEN, _FAR = 8, 12, 0.8, 0.25
+
+
+def names_by_values(table: NDArray[Any], *, of_losses: bool) -> list[str]:
+    """Names for the columns of a table that has none, if their values show what they are: the first one
+    counts, and of the others one falls as a loss does; one that rises between 0 and 1, or up to 100, is a
+    score. In a table ``of_losses``, all that is no whole number is a loss, and nothing need count. Else [].
+    All names tell the place of their column, since the values may be something else."""
+    if len(table) < _FEWEST_MOVES or len(table.T) > _MOST_UNNAMED:
+        return []
+    gaps = np.diff(table[:, 0])
+    counts = bool((table[:, 0] % 1 == 0).all() and (gaps == gaps[0]).all() and gaps[0] > 0)
+    kinds = [_kind_by_values(column) for column in table.T[counts:]]
+    if of_losses and "loss" in kinds and (table[:, counts:] % 1).any(axis=0).all():
+        kinds = [kind or "loss" for kind in kinds]
+    if (not counts and not (of_losses and all(kinds))) or "loss" not in kinds:
+        return []
+    named = [f"{kind} (column {n})" if kind else f"column {n}" for n, kind in enumerate(kinds, 1 + counts)]
+    return ["step"] * counts + named
+
+
+def _kind_by_values(values: Floats) -> str:
+    """What a column holds by its values: "loss" or "score"; "" for anything else."""
+    values = values[np.isfinite(values)]
+    if len(values) < _FEWEST_MOVES or not (values % 1).any():
+        return ""
+    quarters, range_ = [part.mean() for part in np.array_split(values, 4)], np.ptp(values)
+    if values.min() < 0 or median(np.abs(np.diff(values))) > _FAR * range_:
+        return "other"
+    if (
+        quarters[0] == max(quarters[:3])
+        and quarters[1] > quarters[2]
+        and min(quarters) < _FALLEN * quarters[0]
+    ):
+        return "loss"
+    rises = quarters[0] == min(quarters) and quarters[1] < quarters[2] and values.max() <= 100
+    return "score" if rises else ""
 
 
 def written_rows(table: NDArray[Any]) -> NDArray[Any]:

@@ -4,12 +4,13 @@ line, with care. Lines that begin with "#" before the header are comments."""
 from __future__ import annotations
 
 import csv
+import math
 import re
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import chain, dropwhile, pairwise
+from itertools import chain, compress, dropwhile, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ import numpy as np
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import in_english
 from chronicle.model import Fault, Floats, Place
-from chronicle.readers.columns import BLANK, Builder, is_blank, iso_seconds, number
+from chronicle.readers.columns import BLANK, FLAGS, Builder, is_blank, iso_seconds, number
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import places_rows
 from chronicle.readers.step_axis import counts_steps
@@ -32,6 +33,7 @@ BLOCK_BYTES, FEWEST_ROWS = 1 << 23, 8  # of a block, at least
 PART_BYTES = 1 << 20  # of a block that pyarrow reads at once, or that is read line by line
 _MOST_CHARACTERS = 10_000  # of a line
 _FEW = 6  # lines that show how all are written
+_MOST_ABOVE, _FEWEST_BELOW = 64, 3  # lines above a header, and rows below it
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
 _ALL_DIGITS = 15  # that a number of 64 bits tells for certain
 _COMMA, _POINT = (re.compile(rf"[+-]?\d+{mark}\d+(?:[eE][+-]?\d+)?") for mark in (",", r"\."))
@@ -41,6 +43,7 @@ _NUMBER = re.compile(r"[+-]?(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE][+-]?(\d+))?")
 # What pyarrow and Python read differently: quotes, bytes that end a line, numbers in base 16, nan(...).
 _ODD = (b'"', b"\0", b"\r", b"0x", b"0X", b"n(", b"N(")
 _BLANKS = [spell(word) for word in BLANK for spell in (str.lower, str.upper, str.title)]
+_DIGITS = re.compile(r"[-+]?\d[\d.]*(?:[eE][-+]?\d+)?")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 
 
@@ -149,8 +152,8 @@ class Table:
         if not (wrong or unfinished or any(self.names[len(row) :])):
             row = row + [""] * (width - len(row))  # a mark is lost at the end, where no name stands
         if not wrong and len(row) != width and (len(row) < width or any(row[width:])):
-            if len(row) > width and (wider := self._wider(line_number, row)):
-                return wider
+            if (len(row) > width or not unfinished) and (others := self._of_other_width(line_number, row)):
+                return others
             wrong = f"has {len(row)} cells where the header has {width}"
         if unfinished and not wrong and self._is_cut(line, row):
             self.truncated = True
@@ -164,23 +167,28 @@ class Table:
             return [row]
         return []
 
-    def _wider(self, line_number: int, row: list[str]) -> list[list[str]]:
-        """A row with more cells than the header, and the one above, if that was the first as wide: a launch
-        that logs more columns goes on under the old header. A single one is damage: two rows in one line."""
+    def _of_other_width(self, line_number: int, row: list[str]) -> list[list[str]]:
+        """A row with more or fewer cells than the header, and the one above, if that was the first as wide: a
+        launch that logs more columns goes on under the old header, or what comes last is told once. A single
+        one is damage: two rows in one line, or a part of one."""
         before, above = ([*self._cells(line)[0]] for line in ["", "", *self._last][-2:])
         first, second = (self._under_header(cells) for cells in (above, row))
         if len(above) != len(row) or not first or not second:
             return []
         candidates = [second] if len(before) == len(row) else [first, second]
-        self._n_wider += len(candidates)
+        self._n_wider += len(candidates) * (len(row) > len(self.names))
         if len(candidates) > 1 and self._faults and self._faults[-1].place.line == line_number - 1:
             self._faults.pop()
         return candidates
 
     def _under_header(self, row: list[str]) -> list[str]:
         """The cells of a wider row that the header names: all but numbers behind them, or before the texts at
-        the end. [] where a text stands in place of a number, or no row fitted so far."""
+        the end; or those of a shorter one, and blanks. [] where a text stands in place of a number, or no row
+        fitted so far."""
         texts = list(map(_is_text, self._fitting))
+        if 1 < len(row) < len(self.names):
+            fits = list(map(_is_text, row)) == texts[: len(row)]
+            return row + [""] * (len(self.names) - len(row)) if fits else []
         n_last = next((n for n, text in enumerate(reversed(texts)) if not text), 0)
         named = [*row[: len(texts) - n_last], *row[len(row) - n_last :]]
         new = row[len(texts) - n_last : len(row) - n_last]
@@ -271,12 +279,27 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
     """The comments before a header, and the lines from it on, without blank ones. A line with "#" in front is
     a header where the row below has none, and has as many cells, most of them numbers."""
     lines = [line for line in start if line.strip()]
+    if n_above := _n_above(lines[:_MOST_ABOVE]):
+        return lines[:n_above], lines[n_above:]
     for comments, (line, below) in enumerate(pairwise(lines)):
         cells = below.split(delimiter_of(line)) if line[0] == "#" else []
         numbers = 0 if below[0] == "#" else sum(number(cell) is not None for cell in cells)
         if not cells or (line.count(delimiter_of(line)) + 1 == len(cells) <= 2 * numbers):
             return lines[:comments], lines[comments:]
     return lines[:-1], lines[-1:]
+
+
+def _n_above(lines: Sequence[str]) -> int:
+    """How many lines stand above the header of a table, such as the arguments of a program: all before the
+    names above the first row, three of which have as many cells as there are names, one that counts steps."""
+    mark = delimiter_of(lines[-1]) if len(lines) > _FEWEST_BELOW else " "
+    if mark == " " or number(lines[-1].partition(mark)[0]) is None:
+        return 0
+    n = [number(line.partition(mark)[0]) is not None for line in lines].index(True) - 1
+    header, *rows = [line.split(mark) for line in lines[max(n, 0) : n + 1 + _FEWEST_BELOW]]
+    are_rows = len(header) > 1 and {*map(len, rows)} == {len(header)}
+    are_rows &= len(rows) == _FEWEST_BELOW and all(number(row[0]) is not None for row in rows)
+    return n if n > 0 and are_rows and all(map(_is_text, header)) and any(map(counts_steps, header)) else 0
 
 
 _BARS = re.compile(r"[^|,;\s]+(?:\|[^|,;\s]+)+\s*")
@@ -399,3 +422,52 @@ def numbers_beside_dates(rows: Sequence[Sequence[str]], width: int) -> tuple[boo
     read = [[value for cell in row[dated:] if (value := number(cell)) is not None] for row in rows]
     whole = [row for row in read if len(row) == width - dated]
     return dated, whole if len(read[0]) == width - dated and 2 * len(whole) > len(rows) else []
+
+
+def repeats_names(header: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
+    """Whether each row names its own numbers, as in `Step, 1, Loss 0.5`."""
+    if not any(map(_DIGITS.search, header)):
+        return False
+    first, *others = ([_DIGITS.sub("0", cell) for cell in row] for row in (header, *body))
+    return any(row != header and shape == first for row, shape in zip(body, others, strict=True))
+
+
+def share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
+    """The share of numbers and blanks among cells other than texts ``apart``; 0 for cells without a
+    number."""
+    numbers = sum(number(cell) is not None for cell in row)
+    filled = numbers + sum(map(is_blank, row))
+    left_out = sum(number(cell) is None and not is_blank(cell) for cell in compress(row, apart))
+    return filled / (len(row) - left_out) if numbers else 0.0
+
+
+def rows_of_numbers(lines: Sequence[str]) -> list[list[float]]:
+    """The rows of a table in which each cell is a number, a flag or blank; [] for any other lines, and for
+    rows of several widths."""
+    lines = [line for line in lines if line.strip()]
+    rows = cells_of(lines, delimiter_of(lines[0])) if lines else []
+    read = [[math.nan if is_blank(cell) else FLAGS.get(cell, number(cell)) for cell in row] for row in rows]
+    is_whole = len({*map(len, read)}) == 1 and not any(None in row for row in read)
+    return [[cell for cell in row if cell is not None] for row in read] if is_whole else []
+
+
+def count_twice(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first two of three columns count epochs and steps, always as many steps in an epoch."""
+    counts = [(number(row[0]), number(row[1])) for row in rows if len(row) == 3]
+    return len(counts) >= 3 and len({steps / epochs for epochs, steps in counts if epochs and steps}) == 1
+
+
+def begin_again(numbers: Sequence[float]) -> bool:
+    """Whether numbers go up one by one, but for one place at which they begin again at 0 or 1."""
+    starts = [after for before, after in pairwise(numbers) if after != before + 1]
+    return len(starts) == 1 and starts[0] in (0, 1) and are_whole(numbers)
+
+
+def are_best_and_mean(best: Sequence[float], mean: Sequence[float]) -> bool:
+    """Whether no mean is above its best, but for rounding, and the best do not count the rows."""
+    are_above = (b >= m or math.isclose(b, m) for b, m in zip(best, mean, strict=True))
+    return all(are_above) and not (are_whole(best) and all(a < b for a, b in pairwise(best)))
+
+
+def are_whole(values: Sequence[float]) -> bool:
+    return all(value == value // 1 for value in values)

@@ -8,12 +8,11 @@ The folder of DVCLive is a log of such tables: a TSV for each metric, whose path
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import compress, pairwise, zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,14 +25,31 @@ from chronicle.metrics.names import MEASURES, name_words, names_a_loss, role_of
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers import runs_in_table
-from chronicle.readers.columns import LENGTH, REWARD, WRAPPED, attempt_of, columns_of, is_blank, number
+from chronicle.readers.columns import (
+    FLAGS,
+    LENGTH,
+    REWARD,
+    WRAPPED,
+    attempt_of,
+    columns_of,
+    is_blank,
+    names_by_values,
+    number,
+)
 from chronicle.readers.csv_cells import (
     Table,
+    are_best_and_mean,
+    are_whole,
+    begin_again,
     cells_of,
+    count_twice,
     delimiter_of,
     first_rows,
     header_names,
     numbers_beside_dates,
+    repeats_names,
+    rows_of_numbers,
+    share_of_numbers,
 )
 from chronicle.readers.facts import named_facts
 from chronicle.readers.json_lines import Row, flat, tells_of_training
@@ -42,10 +58,10 @@ from chronicle.readers.step_axis import Column, column_key, counts_steps
 from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
 _MONTH = re.compile(r"\d{4}-\d\d")
-_DIGITS = re.compile(r"[-+]?\d[\d.]*(?:[eE][-+]?\d+)?")
 # Columns whose texts say nothing of whether a table that counts is a log.
 _NAMES_AND_DATES = {*RUN_NAMES, *PHASE_NAMES, *TIME_NAMES}
 _LOGS = frozenset(("log", "logs", "history"))  # words of a file's name
+_RESULTS = _LOGS | {"metrics", "results", "accuracy", "acc", "scores", "curve", "curves"}
 _JUDGED = (*MEASURES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
@@ -70,25 +86,20 @@ def identify(head: Head) -> bool:
         return True
     header, *body = first_rows(head) or [[]]
     if not header or _is_row(header):
-        return bool(names_of(head.path, [header, *body]))
+        return bool(names_of(head.path, [header, *body]) or _names_by_values(head))
     if len(header) == 1:
         return is_metric(head.path, header[0], [cell for row in body for cell in row])
-    return not _repeats_names(header, body) and _are_rows(head.path, header, body)
+    return not repeats_names(header, body) and _are_rows(head.path, header, body)
 
 
 def _is_row(header: Sequence[str]) -> bool:
     """Whether a first line holds numbers, perhaps behind a date, and so is no header."""
     numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
+    numeric[1:] = [
+        cell in FLAGS or not cell or known for cell, known in zip(header[1:], numeric[1:], strict=True)
+    ]
     is_first = numeric[0] or (len(header) > 1 and all(numeric[1:]) and _is_date(header[0]))
     return is_first and all(numeric[1:]) and header != _OF_PANDAS
-
-
-def _repeats_names(header: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
-    """Whether each row names its own numbers, as in `Step, 1, Loss 0.5`."""
-    if not any(map(_DIGITS.search, header)):
-        return False
-    first, *others = ([_DIGITS.sub("0", cell) for cell in row] for row in (header, *body))
-    return any(row != header and shape == first for row, shape in zip(body, others, strict=True))
 
 
 def _are_rows(path: Path, header: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
@@ -98,7 +109,7 @@ def _are_rows(path: Path, header: Sequence[str], body: Sequence[Sequence[str]]) 
     apart = [column_key(name) in _NAMES_AND_DATES for name in header]
     if not counts and not (any(apart) and any(map(names_a_loss, header))):
         apart = [False] * len(header)
-    shares = (_share_of_numbers(row, apart) for row in body if len(row) == len(header))
+    shares = (share_of_numbers(row, apart) for row in body if len(row) == len(header))
     if counts:
         return not body or any(share >= 0.5 for share in shares)
     are_names = all(number(cell.rpartition(": ")[2]) is None for cell in header)
@@ -113,7 +124,7 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     the first is never less (NEAT-Python). Values of a `train_log` are its loss, unless they rise between 0
     and 1, as scores do."""
     width, role = len(rows[0]) if rows else 0, role_of(path.stem)
-    named = role in MEASURES or (width > 1 and role is not Role.OTHER) or _count_twice(rows)
+    named = role in MEASURES or (width > 1 and role is not Role.OTHER) or count_twice(rows)
     metric = loss_of(path) or (path.stem if named else "")
     of_log = not metric and _says_log_of_training(path.stem)
     if not (metric or of_log) or width not in (1, 2, 3):
@@ -122,10 +133,10 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     if not cells:
         return []
     *counters, values = zip(*cells, strict=True)
-    if role is Role.OBJECTIVE and len(counters) == 1 and _are_best_and_mean(counters[0], values):
+    if role is Role.OBJECTIVE and len(counters) == 1 and are_best_and_mean(counters[0], values):
         return [f"best {path.stem}", f"mean {path.stem}"]
     may_be_score = of_log and min(values) >= 0 and max(values) <= 1 and values[0] < values[-1]
-    if role is not Role.OBJECTIVE and (_are_whole(values) or may_be_score):
+    if role is not Role.OBJECTIVE and (are_whole(values) or may_be_score):
         return []
     names = ["datetime"] if dated else _names_of_counters(path, counters)
     return [*names, metric or "train"] if len(names) == width - 1 and len(cells) >= width else []
@@ -138,7 +149,7 @@ def _names_of_counters(path: Path, counters: Sequence[Sequence[float]]) -> list[
     may_stay = alone and bool(loss_of(path))
     moves = [[b - a for a, b in pairwise(counts)] for counts in counters]
     growing = all(move > 0 or (may_stay and move == 0) for column in moves for move in column)
-    if not (growing and all(map(_are_whole, counters))) and not (alone and _begin_again(counters[0])):
+    if not (growing and all(map(are_whole, counters))) and not (alone and begin_again(counters[0])):
         return []
     if alone:
         begins = "".join(Head.of(path).lines[:1]).lower()
@@ -147,16 +158,18 @@ def _names_of_counters(path: Path, counters: Sequence[Sequence[float]]) -> list[
     return names[::-1] if len(names) > 1 and counters[0][-1] > counters[1][-1] else names
 
 
-def _count_twice(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first two of three columns count epochs and steps, always as many steps in an epoch."""
-    counts = [(number(row[0]), number(row[1])) for row in rows if len(row) == 3]
-    return len(counts) >= 3 and len({steps / epochs for epochs, steps in counts if epochs and steps}) == 1
-
-
-def _begin_again(numbers: Sequence[float]) -> bool:
-    """Whether numbers go up one by one, but for one place at which they begin again at 0 or 1."""
-    starts = [after for before, after in pairwise(numbers) if after != before + 1]
-    return len(starts) == 1 and starts[0] in (0, 1) and _are_whole(numbers)
+@lru_cache(maxsize=1)
+def _names_by_values(head: Head) -> list[str]:
+    """The names of the columns of a table without a header, by their values, if the file is named after a
+    loss, or is the log of a training and two columns are known; else []."""
+    name = head.path.stem + " log" * (head.path.suffix == ".log")
+    of_losses = bool(loss_of(head.path)) and not name_words(name) <= OF_TRAINING  # `train.csv` may be data
+    if not of_losses and name_words(name).isdisjoint(_RESULTS):
+        return []
+    rows = rows_of_numbers(head.lines[:-1])  # the last one may be cut
+    names = names_by_values(np.array(rows), of_losses=of_losses) if rows else []
+    is_said = of_losses or _says_log_of_training(name)
+    return names if is_said or sum(map(tells_of_training, names)) > 1 else []
 
 
 def _says_log_of_training(name: str) -> bool:
@@ -171,30 +184,11 @@ def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
     if 2 * len(numbers) <= len(cells):
         return False
     named = role_of(name) in _JUDGED or names_a_loss(name) or bool(loss_of(path))
-    return role_of(name) in MEASURES or (named and not _are_whole(numbers))
-
-
-def _are_best_and_mean(best: Sequence[float], mean: Sequence[float]) -> bool:
-    """Whether no mean is above its best, but for rounding, and the best do not count the rows."""
-    are_above = (b >= m or math.isclose(b, m) for b, m in zip(best, mean, strict=True))
-    return all(are_above) and not (_are_whole(best) and all(a < b for a, b in pairwise(best)))
-
-
-def _are_whole(values: Sequence[float]) -> bool:
-    return all(value == value // 1 for value in values)
+    return role_of(name) in MEASURES or (named and not are_whole(numbers))
 
 
 def _is_date(cell: str) -> bool:
     return moment(cell) != 0.0 or _MONTH.fullmatch(cell) is not None
-
-
-def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
-    """The share of numbers and blanks among cells other than texts ``apart``; 0 for cells without a
-    number."""
-    numbers = sum(number(cell) is not None for cell in row)
-    filled = numbers + sum(map(is_blank, row))
-    left_out = sum(number(cell) is None and not is_blank(cell) for cell in compress(row, apart))
-    return filled / (len(row) - left_out) if numbers else 0.0
 
 
 def lacks(path: Path) -> str:
@@ -217,8 +211,7 @@ def read(path: Path) -> list[Attempt]:
     """All attempts of the file, several for a table of several runs. Raises BadLog without a number."""
     if listed := _listed(head := Head.of(path)):
         return attempts_of(path, len(listed[0]), columns_of(listed[0]), truncated=listed[1])
-    rows = first_rows(head)
-    table = Table(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
+    table = _table(head)
     if sorted(column_key(name).replace("walltime", "wall_time") for name in table.names[:4]) == DOWNLOADED:
         value = next(name for name in table.names if column_key(name) == "value")
         table.columns[path.stem.partition("-tag-")[2] or path.stem] = table.columns.pop(value)
@@ -229,6 +222,13 @@ def read(path: Path) -> list[Attempt]:
     n_rows, facts, faults = table.n_rows, _facts(table.comments), table.faults
     columns = _of_episodes(table.columns, n_rows, facts.get("started_at"))
     return attempts_of(path, n_rows, columns, facts=facts, faults=faults, truncated=table.truncated)
+
+
+def _table(head: Head) -> Table:
+    rows = first_rows(head)
+    return Table(
+        head.path, [] if rows[:1] == [_OF_PANDAS] else names_of(head.path, rows) or _names_by_values(head)
+    )
 
 
 def _facts(comments: Sequence[str]) -> dict[str, Any]:
@@ -261,7 +261,7 @@ def runs(path: Path) -> list[str]:
     several = named or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
     if not several and not (loss_of(path) and len(names) > 2) and not _may_change_settings(head, names, rows):
         return []
-    return [run for run in runs_of(path, Table(path).columns) if run]
+    return [run for run in runs_of(path, _table(head).columns) if run]
 
 
 def _may_change_settings(head: Head, names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
@@ -339,7 +339,7 @@ def _holds_curves(head: Head) -> bool:
         first = file.readline(_LONGEST_ROW)
     label, values = _curve(first)
     fewest = FEWEST_ROWS if label else 8 * max(head.size // max(len(first), 1), 2)
-    may_be_course = not _are_whole(values) if loss_of(head.path) else head.size <= len(first) + 1
+    may_be_course = not are_whole(values) if loss_of(head.path) else head.size <= len(first) + 1
     return len(values) >= fewest and may_be_course
 
 
