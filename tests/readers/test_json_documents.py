@@ -534,3 +534,44 @@ def test_episodes_of_one_evaluation_are_no_course(content: Any, axis: str, tmp_p
     assert attempt.axis == axis
     judged = shown_metric(stitch([attempt]).series.values())
     assert (judged is None) is (axis == "item")
+
+
+def test_rows_of_two_phases_without_a_counter_run_side_by_side(tmp_path: Path) -> None:
+    rows = [{"loss": 3.0 - i / 8, "f1": i / 20} for i in range(16)]
+    content = {"train_history": rows, "eval_history": rows[::2], "best_epoch": 7, "early_stopped": False}
+    assert points(attempt_of(tmp_path, json.dumps(content).encode(), "h.json"))["eval_history/loss"] == [
+        (2 * i + 1, 3.0 - i / 4) for i in range(8)
+    ]
+
+
+def test_numbered_folds_are_runs_and_no_steps(tmp_path: Path) -> None:
+    course = [3.0 - i / 4 for i in range(8)]
+    folds = {str(k): {"history": {"loss": course, "val_loss": course}, "accuracy": 0.9} for k in range(5)}
+    attempts = read(document(tmp_path, folds))
+    assert [attempt.facts["run"] for attempt in attempts] == ["0", "1", "2", "3", "4"]
+    assert {len(attempt.series["loss"]) for attempt in attempts} == {8}
+
+
+def test_what_each_client_came_to_in_a_round_is_read_once(tmp_path: Path) -> None:
+    rounds = {str(r): {str(c): {"loss": 3.0 - r / 4 + c} for c in range(4)} for r in range(8)}
+    (attempt,) = read(document(tmp_path, rounds))
+    assert points(attempt) == {f"{c}/loss": [(r, 3.0 - r / 4 + c) for r in range(8)] for c in range(4)}
+
+
+def test_the_curves_of_a_chart(tmp_path: Path) -> None:
+    """As ClearML reports its scalars, by title and series."""
+    curve = {"x": [10, 20, 30, 40], "y": [3.0, 2.5, 2.25, 2.0]}
+    content = {"loss": {"train": {"name": "train", **curve}, "val": curve}, "gpu": {"0": curve}}
+    (attempt,) = read(document(tmp_path, content))
+    expected = [*zip(curve["x"], curve["y"], strict=True)]
+    assert points(attempt) == {"loss/train": expected, "loss/val": expected}
+
+
+def test_a_history_in_yaml(tmp_path: Path) -> None:
+    text = "train:\n  loss:\n" + "".join(f"  - {3 - i / 4}\n" for i in range(8)) + "best: 1.25\n"
+    (tmp_path / "history.yaml").write_text(text)
+    (attempt,) = read(tmp_path / "history.yaml")
+    assert points(attempt) == {"train/loss": [(i, 3 - i / 4) for i in range(8)]}
+    (tmp_path / "config.yml").write_text("steps:\n- 10\n- 20\n- 30\nloss_weights:\n- 0.5\n- 0.25\n- 0.25\n")
+    with pytest.raises(UnknownFormat):
+        read(tmp_path / "config.yml")

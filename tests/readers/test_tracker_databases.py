@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import pytest
 from tests.readers.test_laws import HOSTILE
 from tests.readers.tracker_writers import mlflow_folder, mlflow_log, trackio_log, wandb_log
 
-from chronicle.errors import BadLog, LogError
+from chronicle.errors import BadLog, LogError, UnknownFormat
 from chronicle.model import Attempt
 from chronicle.readers import READERS, read, trackers
 from chronicle.readers.text import Head
@@ -325,3 +326,14 @@ def test_hostile_names_of_metrics_come_through_unchanged(write: Writer, name: st
     assert series[name].steps.tolist() == [0, 7]
     assert series[name].values.tolist() == [2.5, 1.5]
     assert sorted(series) == sorted([name, "loss"])
+
+
+def test_the_database_of_a_program_is_told_how_to_become_a_table(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "training.db")) as database:
+        database.execute("CREATE TABLE version (number INTEGER)")
+        database.execute("CREATE TABLE metrics (epoch INTEGER, policy_loss REAL)")
+        database.execute("INSERT INTO metrics VALUES (1, 0.5)")
+        database.commit()
+    remedy = "`sqlite3 -header -csv training.db 'select * from metrics' > metrics.csv`"
+    with pytest.raises(UnknownFormat, match=re.escape(remedy)):
+        read(tmp_path / "training.db")

@@ -74,9 +74,10 @@ AN_ELO = (
 )
 A_SCORE = (
     r"\b(b?accs?|accuracy|accurancy|accuracies|bleu|chrf|rouge\w*|meteor|cider|wer|cer|eer"
-    r"|m?fb?1(?! (ppl|perplexity))|f\d? ?(scores?|measure)|auc|auroc"  # not of the first factor of a word
+    r"|m?fb?1s?(?! (ppl|perplexity))|f\d? ?(scores?|measure)|auc|auroc"  # not of the first factor of a word
     r"|au ?prc?|m?ap ?\d*|ari|nmi|mbo|mrr|ndcg|iou|miou|jaccard|dice|ssim|psnr|fid|em|exact match|precision"
     r"|recall|^is$|sensitivity|specificity|mcc|kappa(?! \w)|qwk|rewards?|rew|returns?|fitness|ep ret|top ?\d"
+    r"|s?ents [fpr]|cats (macro |micro )?[fpr]"  # of spaCy
     r"|hellaswag|hella|mmlu|scores?|spearmanr?|pearsonr?|matthews\w*|r2|(hits?|hr) \d+|(si )?sdr|pesq|stoi"
     r"|mean ?io?u|(^|(?<=cmc )|(?<=val )|(?<=validation )|(?<=eval )|(?<=test ))rank 0+$"  # of persons
     rf"|{_A_WIN}|(success|solve) ?rate|success$|((^|percent |pct )correct|solved|resolved)$"
@@ -374,7 +375,7 @@ def in_english(text: str) -> str:
 # Names of the step column of a table by rank, with what they count; compared without case, blanks and dots.
 _COUNTED = {
     "step": "global_step global_steps global_iter global_iteration update_step optimizer_step num_updates"
-    " n_updates current_steps effective_batch_number train_step training_step step steps"
+    " n_updates total_train_updates current_steps effective_batch_number train_step training_step step steps"
     " time/total_timesteps iteration iterations"
     " training_iteration iter numiters update updates _step total_timesteps timesteps_total timesteps"
     " timestep timestepssofar t_env num_timesteps n_episode n_epi",

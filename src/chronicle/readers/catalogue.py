@@ -45,7 +45,7 @@ class Reader(Protocol):
 _JSON = b"{["
 _KEPT = ("identify_folder", "read_folder", "run_key")
 _FOLDER = ("identify_folder", "read_folder")
-_LAUNCH, _STORE, _TABLES = (*_FOLDER, "foreign", "run_key"), (*_FOLDER, "runs"), (*_FOLDER, "runs", "lacks")
+_LAUNCH, _TABLES = (*_FOLDER, "foreign", "run_key"), (*_FOLDER, "runs", "lacks")
 _STORED = (SQLITE_STARTS, b"1")  # the time of a point [ms]
 # An array of objects is a pickle, too.
 _PICKLED = (NPY_STARTS, *(b"\x80" + bytes([protocol]) for protocol in range(2, 6)))
@@ -60,9 +60,10 @@ READERS = cast(
         OnDemand("json_lines", "jsonl", (".jsonl", ".ndjson", ".json"), hooks=("runs",), opens=_JSON),
         OnDemand("json_lines", "trainer_state.json", (".json",), opens=b"{"),
         OnDemand("json_documents", "json", hooks=("runs",), opens=_JSON),
+        OnDemand("json_documents", "yaml", hooks=("runs",)),
         OnDemand("trackers.offline", "megatron-golden", (), -1, ("run_key",), opens=b"{"),
         OnDemand("trackers.wandb", "wandb", (".wandb",), 0, _LAUNCH, ("*.wandb",), starts=b":W&B"),
-        OnDemand("trackers.mlflow", "mlflow", (), 0, _STORE, _MLFLOW, starts=_STORED),
+        OnDemand("trackers.mlflow", "mlflow", (), 0, _TABLES, _MLFLOW, starts=_STORED),
         OnDemand("trackers.offline", "trackio", hooks=("runs",), starts=SQLITE_STARTS),
         OnDemand("trackers.offline", "swanlab", (".swanlab",), -1, _KEPT, ("*.swanlab",), starts=b":SWL"),
         OnDemand("trackers.offline", "neptune", (), -1, _KEPT, ("data-1.log",), starts=b'{"obj"'),

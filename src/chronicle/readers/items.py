@@ -7,8 +7,9 @@ Each function returns the columns that show it, and [] if the rows may be the co
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from itertools import pairwise
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.metrics import aliases
-from chronicle.metrics.aliases import TIME_NAMES
+from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES
 from chronicle.metrics.arithmetic import median
-from chronicle.metrics.names import JUDGED, LOSSES, are_sizes, is_of_one_episode, plain, role_of
+from chronicle.metrics.names import (
+    JUDGED,
+    LOSSES,
+    are_sizes,
+    is_of_one_episode,
+    name_words,
+    names_a_loss,
+    plain,
+    role_of,
+)
 from chronicle.model import Role
 from chronicle.readers.columns import iso_seconds
 from chronicle.readers.step_axis import Column, column_key, counters_of, is_counter, names_one_of
@@ -214,3 +224,36 @@ def evaluated_episodes(path: Path, columns: Columns) -> list[str]:
     each = all((np.diff(counted[name]) == 1).all() for name in growing)
     of_episodes = [name for name in growing if names_one_of(name, aliases.LAUNCH_NAMES)]
     return of_episodes if each and of_episodes == growing else []
+
+
+_MODEL = re.compile(
+    r"(?i)(?:best_|saved_)?(?:model|checkpoint|ckpt|policy|agent|weights)(?:_(?:path|file|dir))?"
+)
+_SAVED = re.compile(r"(?i)\w\.(?:zip|pth?|ckpt|safetensors|pkl|h5|keras|onnx|tar|bin)$")  # a file of weights
+_OF_LEARNING = OF_TRAINING | {"timesteps", "epoch", "epochs", "lr", "learning", "iteration", "iterations"}
+_ROUNDED = 0.005  # of a mean, that is logged with two decimals or more
+
+
+def are_episodes_of_evaluation(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> bool:
+    """Whether rows without a loss are episodes of one evaluation. They are if the document names the file of
+    a saved model and nothing of a training, or if all columns are results of an evaluation, none of them
+    counts, and the document states the mean of one."""
+    names = {*chain.from_iterable(rows)}
+    if any(map(names_a_loss, names)):
+        return False
+    saved = (_MODEL.fullmatch(name) and _SAVED.search(str(fact)) for name, fact in facts.items())
+    words = {word for name in (*names, *facts) for word in name_words(name)}
+    if any(saved) and words.isdisjoint(_OF_LEARNING):
+        return True
+    if not all(map(names_an_evaluation, names)) or any(map(is_counter, names)):
+        return False
+    means = [fact for name, fact in facts.items() if isinstance(fact, float) and "mean" in name_words(name)]
+    columns = ([row[name] for row in rows if isinstance(row.get(name), int | float)] for name in names)
+    own = [sum(cells) / len(cells) for cells in columns if cells]
+    return any(abs(mean - fact) <= _ROUNDED * max(abs(fact), 1.0) for fact in means for mean in own)
+
+
+@lru_cache(maxsize=4096)
+def names_an_evaluation(name: str) -> bool:
+    """Whether a word of a metric's name says that it was measured in an evaluation."""
+    return bool(OF_EVALUATION & set(re.split(r"[\W_]+", name.lower())))

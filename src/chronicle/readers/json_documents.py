@@ -9,6 +9,7 @@
     [[1700000000.5, 10, 2.1], [1700000001.5, 20, 1.7], ...]                                      TensorBoard's
     [2.1, 1.7, ...]                                                              in a file losses.json
     [[200, 2.1, 2.2], [400, 1.7, 1.9], ...]                                      step, training and held out
+    {"loss": {"train": {"x": [0, 1, ...], "y": [2.1, 1.7, ...]}}, ...}           of a chart
 
 A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or epochs
 beside a decimal number, or that hold numbers alone, a loss and no id; or 3 that count anything beside a loss
@@ -22,20 +23,21 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, pairwise
+from itertools import islice, pairwise
 from operator import itemgetter
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
-from chronicle.metrics.aliases import OF_PHASES, OF_TRAINING
-from chronicle.metrics.names import A_LOSS, name_words, names_a_loss, plain, role_of
+from chronicle.metrics.aliases import OF_PHASES
+from chronicle.metrics.names import A_LOSS, names_a_loss, plain, role_of
 from chronicle.model import Attempt, Fault, Role
 from chronicle.readers import json_lines
 from chronicle.readers.columns import WRAPPED, columns_of, number
-from chronicle.readers.facts import MAX_DEPTH, MAX_ENTRIES, leaves, named_facts
+from chronicle.readers.facts import MAX_DEPTH, MAX_ENTRIES, from_yaml, leaves, named_facts
+from chronicle.readers.items import are_episodes_of_evaluation, names_an_evaluation
 from chronicle.readers.json_lines import Row, flat, flat_rows, parsed, tells_of_training, whole_document
-from chronicle.readers.runs_in_table import attempts_of, curve_named_by, loss_of, names_an_evaluation, runs_of
+from chronicle.readers.runs_in_table import attempts_of, curve_named_by, loss_of, runs_of
 from chronicle.readers.step_axis import counted_by, is_counter
 from chronicle.readers.text import Head, clean
 
@@ -54,12 +56,7 @@ _NAMES = ("name", "run", "run_name", "label", "model", "method", "algorithm", "c
 MOST_PYTHON_BYTES = 1 << 24
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _IN_PYTHON = re.compile(r"\{\s*'[^'\n]{1,60}':\s*[\[{]|\[\s*'")  # a dictionary of lists, or a list of texts
-_MODEL = re.compile(
-    r"(?i)(?:best_|saved_)?(?:model|checkpoint|ckpt|policy|agent|weights)(?:_(?:path|file|dir))?"
-)
-_SAVED = re.compile(r"(?i)\w\.(?:zip|pth?|ckpt|safetensors|pkl|h5|keras|onnx|tar|bin)$")  # a file of weights
-_OF_LEARNING = OF_TRAINING | {"timesteps", "epoch", "epochs", "lr", "learning", "iteration", "iterations"}
-_ROUNDED = 0.005  # of a mean, that is logged with two decimals or more
+_LIST_IN_YAML = re.compile(r"(?m)^ *['\"]?[A-Za-z][\w ./-]{0,60}['\"]?:\n *- [-+.\d][^\n:]*\n *- [-+.\dn]")
 _NAN, _INF = re.compile(r"\bnan\b"), re.compile(r"\binf\b")
 
 
@@ -105,6 +102,18 @@ def _document(head: Head) -> tuple[Any, bool]:
         raise ValueError(str(err)) from err
 
 
+def _yaml(head: Head) -> tuple[Any, bool]:
+    with head.opened() as file:
+        return from_yaml(file.read()), False
+
+
+def _is_yaml(head: Head) -> bool:
+    """Whether a text is a YAML document that contains rows or columns of a training, a number in a line."""
+    if head.size > MOST_PYTHON_BYTES or not _LIST_IN_YAML.search("\n".join(head.lines)):
+        return False
+    return holds_training(_yaml(head)[0], head.path)
+
+
 def runs(path: Path) -> list[str]:
     """The names of the runs in a column (the fact "run" of their attempts). Raises BadLog as `read` does."""
     return runs_in(path, whole_document(path, _document)[0])
@@ -131,30 +140,11 @@ def attempts_in(path: Path, document: Any, faults: Sequence[Fault] = ()) -> list
     others = (fact for fact in leaves_of if fact[0] not in logged and not _OF_TABLE.search(fact[0]))
     stated = dict(islice(others, MAX_ENTRIES))
     facts, columns = named_facts(stated.items()), columns_of(rows)
-    if not _is_evaluation(rows, stated):
+    if not are_episodes_of_evaluation(rows, stated):
         return attempts_of(path, len(rows), columns, facts=facts, faults=faults)
     facts["rows"] = "episodes of an evaluation, no steps"
     episodes = attempts_of(path, len(rows), columns, counted=False, facts=facts, faults=faults)
     return [replace(attempt, axis="item") for attempt in episodes]
-
-
-def _is_evaluation(rows: Sequence[Row], facts: Mapping[str, Any]) -> bool:
-    """Whether rows without a loss are episodes of one evaluation. They are if the document names the file of
-    a saved model and nothing of a training, or if all columns are results of an evaluation, none of them
-    counts, and the document states the mean of one."""
-    names = {*chain.from_iterable(rows)}
-    if any(map(names_a_loss, names)):
-        return False
-    saved = (_MODEL.fullmatch(name) and _SAVED.search(str(fact)) for name, fact in facts.items())
-    words = {word for name in (*names, *facts) for word in name_words(name)}
-    if any(saved) and words.isdisjoint(_OF_LEARNING):
-        return True
-    if not all(map(names_an_evaluation, names)) or any(map(_counted, names)):
-        return False
-    means = [fact for name, fact in facts.items() if isinstance(fact, float) and "mean" in name_words(name)]
-    columns = ([row[name] for row in rows if isinstance(row.get(name), int | float)] for name in names)
-    own = [sum(cells) / len(cells) for cells in columns if cells]
-    return any(abs(mean - fact) <= _ROUNDED * max(abs(fact), 1.0) for fact in means for mean in own)
 
 
 def _rows(tables: list[Table]) -> list[Row]:
@@ -228,7 +218,7 @@ def _tables(
     """The tables in a value. ``above`` are counters of the object around it, for columns of equal length."""
     if isinstance(value, list):
         if (rows := _logged_rows(value)) is not None:
-            yield Table(path, rows)
+            yield Table(path, rows, counted=any(_counted(name) for row in rows for name in row))
         elif depth < MAX_DEPTH:
             named = ((f"{path}/{key}".lstrip("/"), run) for key, run in _by_name(value))
             inner = [table for place, run in named for table in _tables(run, place, depth + 1)]
@@ -237,8 +227,11 @@ def _tables(
         counting = {key: cells for key, cells in value.items() if is_counter(key) and _are_cells(cells)}
         if rows := rows_of_columns(value, path, {} if counting else above):
             yield Table(path, rows, counted=any(map(_counted, rows[0])))
+        elif rows := _rows_of_chart(value, path):
+            yield Table(path.rpartition("/")[0], rows)
+        is_read = bool(rows) and all(isinstance(inner, dict) for inner in value.values())  # row by row
         for key, inner in value.items():
-            if isinstance(inner, dict | list):
+            if isinstance(inner, dict | list) and not is_read:
                 yield from _tables(inner, f"{path}/{clean(key)}".lstrip("/"), depth + 1, counting or above)
 
 
@@ -374,9 +367,26 @@ def _rows_by_step(value: Mapping[str, Any]) -> list[Row]:
     by_number = _numbered(value)
     if len(by_number) < MIN_JUDGED_ROWS or not all(isinstance(row, dict) for row in by_number.values()):
         return []
+    if _holds_course(next(iter(by_number.values()))):
+        return []  # of a fold each
     match = _NUMBERED.fullmatch(next(iter(value)))
     counter = (match["what"] if match else "") or "step"
     return [{counter: number} | dict(flat(row)) for number, row in by_number.items()]
+
+
+def _holds_course(row: Mapping[str, Any]) -> bool:
+    """Whether a list of losses stands somewhere in an object."""
+    inner = (_holds_course(cell) for cell in row.values() if isinstance(cell, dict))
+    return any(_are_cells(cell) and names_a_loss(key) for key, cell in row.items()) or any(inner)
+
+
+def _rows_of_chart(value: Mapping[str, Any], path: str) -> list[Row]:
+    """The rows of a curve as it is drawn, whose metric is its path: steps under `x`, values under `y`; [] for
+    any other object."""
+    axes = [value[axis] for axis in "xy" if _are_cells(value.get(axis))]
+    if len({*map(len, axes)}) != 1 or len(axes) < 2 or not tells_of_training(path):
+        return []
+    return [{"step": step, path.rpartition("/")[2]: cell} for step, cell in zip(*axes, strict=True)]
 
 
 def _by_count(columns: Mapping[str, Sequence[Any]], n_rows: int) -> dict[int, list[int]]:
@@ -464,3 +474,12 @@ def _prefixed(table: Table) -> Iterator[Row]:
     names = dict.fromkeys(name for row in table.rows for name in row)
     full_names = {n: n if _counted(n) else f"{table.path}/{n}".lstrip("/") for n in names}
     return ({full_names[name]: cell for name, cell in row.items()} for row in table.rows)
+
+
+BY_NAME = {
+    "yaml": SimpleNamespace(
+        identify=_is_yaml,
+        runs=lambda path: runs_in(path, _yaml(Head.of(path))[0]),
+        read=lambda path: attempts_in(path, _yaml(Head.of(path))[0]),
+    )
+}

@@ -25,9 +25,9 @@ from chronicle.readers.catalogue import is_notebook
 from chronicle.readers.console.log import watched
 from chronicle.readers.facts import from_yaml
 from chronicle.readers.find import claims
+from chronicle.readers.items import names_an_evaluation
 from chronicle.readers.json_lines import tells_of_training
 from chronicle.readers.packed import CUT, DAMAGED, Unpacked, named_back
-from chronicle.readers.runs_in_table import names_an_evaluation
 from chronicle.readers.text import Head, from_json
 from chronicle.timeline import goes_on, stitch
 from chronicle.workspace.locks import scratch

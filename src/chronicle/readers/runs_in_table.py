@@ -290,7 +290,7 @@ def by_phase(columns: Columns) -> dict[str, Column]:
         if is_counter(key):
             is_in_epoch = has_epochs and column_key(key) != "epoch"
             split[key] = _without(column, evaluated, training) if is_in_epoch else column
-        elif names_an_evaluation(key) or role_of(key) in OF_BOTH:
+        elif items.names_an_evaluation(key) or role_of(key) in OF_BOTH:
             split[key] = column
         else:
             parts = {key: column.only(training)}
@@ -336,12 +336,6 @@ def _phases_in(name: str, column: Column) -> list[str]:
     both = known.keys() & OF_TRAINING and known.keys() & OF_EVALUATION
     enough = len(words) // 2 + 1 if is_flag or phase in aliases.PHASE_NAMES else len(words)
     return words if both and known.total() >= enough else []
-
-
-@lru_cache(maxsize=4096)
-def names_an_evaluation(name: str) -> bool:
-    """Whether a word of a metric's name says that it was measured in an evaluation."""
-    return bool(OF_EVALUATION & set(re.split(r"[\W_]+", name.lower())))
 
 
 def _without(column: Column, evaluated: Mapping[str, Steps], training: Steps) -> Column:
@@ -416,7 +410,7 @@ def roles_by_program(columns: Mapping[str, tuple[Sequence[float], Any]], counter
 
 def _tells_phase(name: str) -> bool:
     """Whether the name of a metric says that it is of an evaluation, or of the training."""
-    return names_an_evaluation(name) or not OF_TRAINING.isdisjoint(name_words(name))
+    return items.names_an_evaluation(name) or not OF_TRAINING.isdisjoint(name_words(name))
 
 
 def _are_held_out(words: Sequence[str], names: Iterable[str]) -> bool:

@@ -28,7 +28,8 @@ from chronicle.readers.console.line_shapes import Reading, Shapes, Words, form_o
 from chronicle.readers.console.log import Line, Source
 from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, is_known, is_result
 from chronicle.readers.console.text_tables import Table, pairs_in
-from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
+from chronicle.readers.items import names_an_evaluation
+from chronicle.readers.runs_in_table import OF_BOTH
 from chronicle.readers.step_axis import last_word
 
 LOADED, RESUMED = "loaded", "resumed"  # of a checkpoint

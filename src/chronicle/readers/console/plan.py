@@ -39,8 +39,7 @@ from chronicle.readers.console.line_shapes import Plan, Shapes, is_round
 from chronicle.readers.console.log import Line, text_of
 from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, is_known, key_of
 from chronicle.readers.console.text_tables import header, pairs_in
-from chronicle.readers.items import FEWEST_ITEMS
-from chronicle.readers.runs_in_table import names_an_evaluation
+from chronicle.readers.items import FEWEST_ITEMS, names_an_evaluation
 from chronicle.readers.step_axis import Column, axis_of_rank, goes_up_and_down, is_whole, last_word, step_rank
 from chronicle.readers.text import Head
 

@@ -22,6 +22,7 @@ from chronicle.metrics.values import distinct_names, gathered
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import trackers
 from chronicle.readers.facts import MAX_TEXT
+from chronicle.readers.json_lines import tells_of_training
 from chronicle.readers.text import SQLITE_STARTS, Head, Lines, clean
 from chronicle.readers.trackers import PointLog, Store, typed
 
@@ -52,6 +53,16 @@ def identify(head: Head) -> bool:
     if _is_database(head.path):
         return trackers.tables_of(head.path).keys() >= _TABLES
     return len(head.lines) > 1 and all(map(_POINT.fullmatch, head.lines[:-1]))
+
+
+def lacks(path: Path) -> str:
+    """How the database of a program becomes readable; "" for any other file."""
+    if not (tables := trackers.tables_of(path)):
+        return ""
+    told = (name for name, columns in tables.items() if any(map(tells_of_training, (name, *columns))))
+    name = next(told, next(iter(tables)))
+    export = f"sqlite3 -header -csv {path.name} 'select * from {name}' > {name}.csv"
+    return f"is an SQLite database of no tracker that is known. Remedy: export its metrics (`{export}`)"
 
 
 def _is_database(path: Path) -> bool:
