@@ -477,6 +477,8 @@ episode_reward_max: score, episode_reward_mean: objective, learner/policy_loss: 
 reward: objective, rewards/format: score, loss: part-loss, reward_std: other
 loss: loss, rewards/chosen: score, rewards/rejected: score, rewards/margins: score
 loss: loss, mean_reward: score, margin: other
+reward: objective, average reward: objective, 100-episode running mean reward: score
+Mean reward: objective, Mean episode rew_tracking_lin_vel: score, Value function loss: part-loss
 score: objective, actor_loss: part-loss, critic_loss: part-loss
 critic/rewards/mean: objective, critic/returns/mean: other, critic/advantages/mean: other, pg_loss: part-loss
 train/success_rate: score, test/success_rate: validation-score
@@ -484,7 +486,7 @@ train/loss: part-loss, policy_gradient_loss: part-loss, value_loss: part-loss, e
 Loss: part-loss, Rewards Avg: objective, Advantages Avg: other, Returns Avg: other
 duration loss: part-loss, prior loss: part-loss, diffusion loss: loss
 score: objective, epsilon: other
-LOSS TOK2VEC: loss, LOSS NER: part-loss, ENTS_F: other, SCORE: other
+LOSS TOK2VEC: loss, LOSS NER: part-loss, ENTS_F: score, SCORE: other
 loss: loss, eval/mean_reward: validation-score
 pg_loss: part-loss, v_loss: part-loss, eval_reward: objective
 v_loss: validation-loss, t_loss: loss, eval_reward: validation-score

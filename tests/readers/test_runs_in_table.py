@@ -22,7 +22,7 @@ EXPORT = '"Step","a - loss","a - loss__MIN","a - loss__MAX","b - loss","b - loss
 EXPORT += "1,3.0,3.0,3.0,4.0,4.0,4.0\n2,2.0,2.0,2.0,,,\n"
 ALONE = "run,step,loss\na,1,3.0\na,2,2.0\n"
 COURSES = [(model, data, seed) for model in ("gcn", "gat") for data in ("cora", "pubmed") for seed in (1, 2)]
-PHASES = ("train", "valid")
+BOTH = ("train", "valid")
 NAMELESS = "step,loss\n1,3.0\n2,2.0\n"
 
 
@@ -479,10 +479,23 @@ def test_a_long_table_with_a_metric_after_the_other(tmp_path: Path) -> None:
 
 
 def test_a_count_with_a_row_for_each_phase_counts(tmp_path: Path) -> None:
-    rows = [f'"{2 * n + k}","{n}","{3 / n}","{phase}"' for n in range(1, 9) for k, phase in enumerate(PHASES)]
+    rows = [
+        f'"{2 * n + k}","{n}","{3 / n + k}","{phase}"' for n in range(1, 9) for k, phase in enumerate(BOTH)
+    ]
     (tmp_path / "records.csv").write_text('"","epochs","loss","type"\n' + "\n".join(rows) + "\n")
     (attempt,) = read(tmp_path / "records.csv")
     assert {name: curve.steps.tolist() for name, curve in attempt.series.items()} == {
         "loss": [*range(1, 9)],
         "valid/loss": [*range(1, 9)],
     }
+
+
+def test_a_long_table_of_mostly_texts(tmp_path: Path) -> None:
+    """As Aim exports a chart."""
+    rows = [
+        f"ab,run 1,loss,{phase},{step},{3 / (step + 1)}\n" for phase in ("train", "val") for step in range(8)
+    ]
+    header = "run.hash,run.name,metric.name,context.subset,step,value\n"
+    (tmp_path / "metrics.csv").write_text(header + "".join(rows))
+    (attempt,) = read(tmp_path / "metrics.csv")
+    assert {name: len(curve) for name, curve in attempt.series.items()} == {"loss": 8, "val/loss": 8}

@@ -176,6 +176,7 @@ EXPLORING = word_set("eps epsilon ent entropy episode")  # a bare `r` beside it 
 OF_OPENRLHF = word_set("rm ret")  # beside each other: the score of the reward model, and what it came to
 OF_SELF_PLAY = word_set("pool league elo opponents selfplay")
 OF_EPISODES = word_set("ep episode episodes episodic return returns cumulative")
+OF_WINDOWS = word_set("running moving smoothed")  # of the last episodes
 # Of episodes, by the names of stable-baselines3: lengths, and means of rewards.
 OF_LENGTHS, OF_MEANS = word_set("ep len"), word_set("ep rew mean")
 # Words of a reward that is that of the whole task, and no term of one.
@@ -400,8 +401,11 @@ TIME_NAMES = tuple(_TIMES.split())
 METRIC_NAMES = ("metric", "title", "tag", "name", "metric_name", "key", "variable")
 PART_NAMES = ("variant", "series")  # what a metric of this name is of, or which one of a title
 VALUE_NAMES = ("value", "metric_value", "scalar")
-ID_NAMES, RUN_NAMES = ("run_id", "run_uuid"), ("run", "run_name", "run_id", "run_uuid")
-PHASE_NAMES = ("mode", "phase", "split", "stage", "subset")
+ID_NAMES, RUN_NAMES = (
+    ("run_id", "run_uuid", "run_hash"),
+    ("run", "run_name", "run_id", "run_uuid", "run_hash"),
+)
+PHASE_NAMES = ("mode", "phase", "split", "stage", "subset", "context_subset")
 # A DataFrame is made by hand and may have a metric of any other name: only plain words are its step.
 FRAME_STEP_NAMES = ("step", "steps", "global_step", "_step", "iteration", "iter", "epoch")
 

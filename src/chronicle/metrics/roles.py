@@ -220,6 +220,9 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
         if not rewards:
             return _by_cost(decided, given, of_ppo=of_agent and of_ppo)
     of_episodes = [name for name in rewards if aliases.OF_EPISODES & name_words(name)]
+    if rewards != of_episodes:  # a term of one, or a mean of many, stands for none beside a whole
+        whole = (name for name in of_episodes if names.is_whole_reward(name))
+        of_episodes = [name for name in whole if not aliases.OF_WINDOWS & name_words(name)]
     if of_episodes:  # what an episode came to, not what a step or a part of it was worth
         decided |= dict.fromkeys(rewards, Role.SCORE)
     steering = with_role(decided, Role.LOSS, Role.DATASET_LOSS, but=given)

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from chronicle.errors import BadLog
-from chronicle.metrics.aliases import OF_TRAINING, PHASE_NAMES, RUN_NAMES, TIME_NAMES
+from chronicle.metrics.aliases import OF_TRAINING, RUN_NAMES
 from chronicle.metrics.names import MEASURES, name_words, names_a_loss, role_of
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Role, Series
-from chronicle.readers import runs_in_table
+from chronicle.readers import items, runs_in_table
 from chronicle.readers.columns import (
     FLAGS,
     LENGTH,
@@ -58,8 +58,6 @@ from chronicle.readers.step_axis import Column, column_key, counts_steps
 from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
 _MONTH = re.compile(r"\d{4}-\d\d")
-# Columns whose texts say nothing of whether a table that counts is a log.
-_NAMES_AND_DATES = {*RUN_NAMES, *PHASE_NAMES, *TIME_NAMES}
 _LOGS = frozenset(("log", "logs", "history"))  # words of a file's name
 _RESULTS = _LOGS | {"metrics", "results", "accuracy", "acc", "scores", "curve", "curves"}
 _JUDGED = (*MEASURES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
@@ -106,7 +104,7 @@ def _are_rows(path: Path, header: Sequence[str], body: Sequence[Sequence[str]]) 
     """Whether rows of as many cells as there are names hold mostly numbers and blanks: most rows, or if a
     name counts steps, one of them. A name that is a number must be explained by the name of the file."""
     counts = any(map(counts_steps, header))
-    apart = [column_key(name) in _NAMES_AND_DATES for name in header]
+    apart = [column_key(name) in items.PLACES for name in header]
     if not counts and not (any(apart) and any(map(names_a_loss, header))):
         apart = [False] * len(header)
     shares = (share_of_numbers(row, apart) for row in body if len(row) == len(header))

@@ -53,7 +53,7 @@ _TRACKER_STEP = "_step"  # counts calls of the tracker: any step that the traine
 EPOCH_WORDS = ("epoch", "ep")
 # Words that make a counter's name one that does not count: "best step", "save every 100 steps".
 _NO_COUNT = word_set("""
-    accum accumulation best checkpoint every final first grad gradient inner last log max min n next num
+    accum accumulation best checkpoint every final first fps grad gradient inner last log max min n next num
     patience per ppo save saved total until warmup
 """)
 _LENGTHS = {"episode steps", "episode_steps"}  # how many an episode has

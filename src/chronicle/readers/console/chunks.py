@@ -454,7 +454,7 @@ _RATE = r"(\d{1,12}(?:\.\d{1,12})?)\s?([A-Za-z]{1,20}/s(?:ec(?:ond)?)?)\b"
 # Several rates in a row: "Speed: 71.2 samples/sec 1971 tokens/sec 1.27 updates/sec".
 _RATES = re.compile(rf"(?<=[:=|,\s]){_RATE}(?:[\s,]{{1,3}}{_RATE}){{1,4}}(?!\s?[-+.\d])")
 _UNIT_ALONE = re.compile(
-    rf"(?<=[|,;])(\s{{0,8}})({NUMBER})\s?(ms|(?:tok|tokens|samples|img|images)/s(?:ec)?)(?=\s{{0,8}}(?:[|,;]|$))"
+    rf"(?:(?<=[|;])|(?<=,)(?=\s))(\s{{0,8}})({NUMBER})\s?(ms|(?:tok|tokens|samples|img|images)/s(?:ec)?)(?=\s{{0,8}}(?:[|,;]|$))"
 )
 
 
