@@ -470,4 +470,5 @@ def are_best_and_mean(best: Sequence[float], mean: Sequence[float]) -> bool:
 
 
 def are_whole(values: Sequence[float]) -> bool:
+    """Whether all values are whole numbers; NaN and infinity are none."""
     return all(value == value // 1 for value in values)
