@@ -464,6 +464,10 @@ def test_a_level_that_came_down_in_between_did_not_stay_up() -> None:
         "The loss rose from 2.00 to 4.00 at step 40, came down to 2.10 near step 81, and stood 25 % above "
         "its earlier course when the log ended."
     )
+    dipped = np.concatenate([loss[:42], [2.5, 4.5], loss[44:]])
+    assert "falling back to 2.50 at step 42 in between, came down to 2.10" in sentence(
+        np.arange(160), dipped, shift
+    )
     stays = np.concatenate([loss[:80], np.full(80, 3.5)])
     assert sentence(np.arange(160), stays, shift) == (
         "The loss rose from 2.00 to 4.00 at step 40 and stayed 25 % above its earlier course."

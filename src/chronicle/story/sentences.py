@@ -190,7 +190,7 @@ class Sentences(FindingView):
         above = self.above(left) if left > 0 else "up"
         if low := self._low_between() if end is None and left > 0 else "":
             stood = f"came down to {low}, and stood {above} {self.last_seen}"
-            return Phrases(f"{self.what} {risen}, {stood}", short, "stayed up")
+            return Phrases(f"{self.what} {risen.removesuffix(',')}, {stood}", short, "stayed up")
         until = f" until {self.run.axis.place(end)}" if end not in (None, self.finding.start_step) else ""
         return Phrases(f"{self.what} {risen} and stayed {above}{until}", short, "stayed up")
 
