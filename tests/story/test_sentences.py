@@ -106,7 +106,7 @@ GOLDEN = [
         "lab-attention-logits",
         "1",
         "The largest attention logit grew from step 75 on, doubling about every 107 steps, and stood "
-        "at 1\u202f318 at the end, 3.4 times what it was half-way; at most it was 1\u202f626.",
+        "at 1\u202f318 at the end, 3.4 times its level halfway through the log; its highest was 1\u202f626.",
     ),
     (
         "lab-entropy-collapse",

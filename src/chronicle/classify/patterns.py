@@ -88,7 +88,8 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("attention-logit-growth", "Attention-logit growth", WORRYING, (Role.ATTENTION_LOGIT,),
             says="the largest attention logit grew from {start} on[, doubling about every "
                  "{doubling_steps:span}], and stood at {last_logit:plainly} at the end, "
-                 "{growth_factor:times} what it was half-way[; at most it was {highest_logit:plainly}]",
+                 "{growth_factor:times} its level halfway through the log"
+                 "[; its highest was {highest_logit:plainly}]",
             short="attention logit at {last_logit:plainly} at the end, growing from {start}"),
     Pattern("output-logit-drift", "Output-logit drift", WORRYING, (Role.OUTPUT_LOGIT,),
             says="the mean log Z of the output left its level at {start} and moved from "
