@@ -252,11 +252,11 @@ def evaluated(*values: float, metric: str = "eval_loss", role: Role = Role.VALID
 @pytest.mark.parametrize(
     ("timeline", "said"),
     [
-        (evaluated(0.9, 0.8, 0.95), "eval_loss was lowest, 0.800, at step 300, and 0.950 at the end."),
-        (evaluated(0.9, 0.8, 0.7), "eval_loss was lowest, 0.700, at the end."),
+        (evaluated(0.9, 0.8, 0.95), "eval_loss was lowest at step 300 (0.800) and ended at 0.950."),
+        (evaluated(0.9, 0.8, 0.7), "eval_loss ended at its lowest value, 0.700."),
         (
             evaluated(0.2, 0.48, 0.45, metric="coco/bbox_mAP", role=Role.SCORE),
-            "coco/bbox_mAP was highest, 0.480, at step 300, and 0.450 at the end.",
+            "coco/bbox_mAP was highest at step 300 (0.480) and ended at 0.450.",
         ),
         (evaluated(*falling(900), metric="train_acc", role=Role.SCORE), ""),
     ],
@@ -266,7 +266,7 @@ def test_a_headline_tells_how_good_the_model_became(timeline: Timeline, said: st
     headline = tell(timeline, diagnosis(SPIKE)).headline
     assert said in headline and ("lowest" in headline or "highest" in headline) is bool(said)
     overfits = finding("overfitting", 300, None, [*timeline.series][1])
-    assert "at the end" not in tell(timeline, diagnosis(overfits)).headline
+    assert "ended at" not in tell(timeline, diagnosis(overfits)).headline
 
 
 def test_notes_are_events_by_their_kind() -> None:

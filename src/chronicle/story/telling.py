@@ -185,11 +185,15 @@ def _evaluation(run: RunView) -> tuple[str, tuple[Quantity, ...]]:
     best, last = (
         Quantity(name, getattr(course, name), plainly(getattr(course, name))) for name in ("best", "last")
     )
-    words = f" {clipped(track.metric, 60)} was {course.extreme}, {best.words},"
+    name = clipped(track.metric, 60)
     if best.words == last.words:
-        return f"{words} at the end.", (best,)
+        return f" {name} ended at its {course.extreme} value, {best.words}.", (best,)
     at = Quantity("best_step", course.best_step, run.axis.place(course.best_step))
-    return f"{words} at {at.words}, and {last.words} at the end.", (best, at, last)
+    return f" {name} was {course.extreme} at {at.words} ({best.words}) and ended at {last.words}.", (
+        best,
+        at,
+        last,
+    )
 
 
 def _finding_event(run: RunView, group: FindingGroup) -> Event:
