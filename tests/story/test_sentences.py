@@ -254,7 +254,7 @@ GOLDEN = [
         "lab-repeat-data",
         "B",
         "The run went back from step 659 to step 560, and 100 steps were discarded. The run did not "
-        "go back far enough: the data repeat had begun at step 400, and it came again at step 560.",
+        "go back far enough: the data repetition had begun at step 400, and it came again at step 560.",
     ),
     (
         "104B-en-fail",

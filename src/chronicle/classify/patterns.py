@@ -152,7 +152,7 @@ PATTERNS: tuple[Pattern, ...] = (
             short="the same value from {start}"),
     Pattern("grokking", "Sudden improvement (grokking)", UNEXPECTED, traits=ODD, noun="sudden improvement"),
     Pattern("repeat-data", "Repeated data after a resume", UNEXPECTED, needs_attempts=2, traits=REPEATS,
-            noun="data repeat",
+            noun="data repetition",
             says="[after the restart at {low_start_step:place} the run was fed {replayed_steps:span} of "
                  "data that it had seen before: ]{what} [was {low_log:fallen} too low, and ]jumped by "
                  "{jump_log:percent} at {start}, where new data began",
