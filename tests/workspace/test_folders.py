@@ -57,7 +57,10 @@ def test_a_bad_run_toml_is_the_problem_of_that_run(workspace):
     (workspace.runs_folder / "b").mkdir()
     a, b = workspace.runs()
     assert isinstance(a.problem, ConfigError)
-    assert str(a.problem) == "a/run.toml: titel: unknown key. Did you mean 'title'?"
+    assert str(a.problem) == (
+        "a/run.toml: titel: unknown key. Did you mean 'title'? "
+        "A fact of your own goes into the table `facts`."
+    )
     assert b.problem is None
 
 

@@ -203,7 +203,8 @@ def from_table(kind: type[T], table: Any, file: str, at: str = "", **known: Any)
 def unknown(word: str, valid: Iterable[str]) -> str:
     """The message about an unknown key, with the nearest valid one."""
     valid = sorted(valid)
-    return "unknown key. " + nearest(word, valid, f"Remedy: use one of {', '.join(valid)}")
+    own = " A fact of your own goes into the table `facts`." if "facts" in valid else ""
+    return "unknown key. " + nearest(word, valid, f"Remedy: use one of {', '.join(valid)}") + own
 
 
 def nearest(word: str, valid: Iterable[str], otherwise: str) -> str:
