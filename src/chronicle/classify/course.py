@@ -78,7 +78,7 @@ TAUS = (0.004, 0.012, 0.04, 0.12, 0.4, 1.2)
 COARSE = Laws((0.001, 0.01, 0.1, 1.0), (0.15, 0.4, 0.8, 1.6), TAUS)
 CLIMB_FASTER_TIMES = 3.0  # than what it comes back by; otherwise the two are one process
 LEAD_NATS = 10.0  # 1 in 20,000 for equal beliefs; fits of real losses differ by 5 without a cause
-NEVER, HEALTHY, STOPPED, WAITS, CLIMBS = "never", "healthy", "stopped", "waits", "climbs"
+EXPLANATIONS = NEVER, HEALTHY, STOPPED, WAITS, CLIMBS = "never", "healthy", "stopped", "waits", "climbs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,10 +343,11 @@ class Contest:
     def winner(self) -> str:
         return max(self.explanations, key=lambda name: self.explanations[name].score)
 
-    def lead(self, name: str, over: tuple[str, ...] = (HEALTHY,)) -> float:
-        """By how many nats an explanation leads the best of the others and of "never"."""
+    def lead(self, name: str) -> float:
+        """By how many nats an explanation leads the best of those that are listed before it."""
         scores = {n: explanation.score for n, explanation in self.explanations.items()}
-        return scores.get(name, -np.inf) - max(scores[o] for o in (NEVER, *over) if o in scores)
+        simpler = EXPLANATIONS[: EXPLANATIONS.index(name)]
+        return scores.get(name, -np.inf) - max(scores[n] for n in simpler if n in scores)
 
     def change_after(self, share: float) -> float:
         """By how much the best course of learning changes after a share of the log, log units."""

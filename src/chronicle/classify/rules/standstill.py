@@ -37,16 +37,7 @@ from itertools import islice
 import numpy as np
 
 from chronicle.classify import measure
-from chronicle.classify.course import (
-    CLIMBS,
-    HEALTHY,
-    LEAD_NATS,
-    STOPPED,
-    WAITS,
-    WARM_UP_SHARE,
-    Contest,
-    may_deviate,
-)
+from chronicle.classify.course import CLIMBS, LEAD_NATS, STOPPED, WAITS, WARM_UP_SHARE, Contest, may_deviate
 from chronicle.classify.kernel import Kind
 from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, finite, median, positive, running
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, below, finding, noted
@@ -152,7 +143,7 @@ def _is_done_or_climbs(view: View, loss: Series, contest: Contest) -> bool:
         return True
     if loss.role is Role.VALIDATION_LOSS and fall_from(float(y[0]), y) >= view.thresholds.drop:
         return True
-    return contest.winner in (CLIMBS, WAITS) and contest.lead(contest.winner, (STOPPED,)) >= LEAD_NATS
+    return contest.winner in (CLIMBS, WAITS) and contest.lead(contest.winner) >= LEAD_NATS
 
 
 def _is_annealed(attempt: AttemptView, loss: Series, start: float, limits: Thresholds) -> bool:
@@ -228,7 +219,7 @@ def waits(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     contest = course_of(view, loss)
     if contest is None or contest.winner != WAITS:
         return None
-    if (lead := contest.lead(WAITS, (HEALTHY, STOPPED))) < LEAD_NATS:
+    if (lead := contest.lead(WAITS)) < LEAD_NATS:
         return None
     limits, (steps, y), place = view.thresholds, positive(loss), contest.step(WAITS)
     rate, span = attempt.learning_rate, steps[-1] - steps[0]
@@ -265,7 +256,7 @@ def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Worse from the first step on, and back much later at its first level, not that of guessing."""
     if (contest := course_of(view, loss)) is None:
         return
-    limits, steps, lead = view.thresholds, contest.steps, contest.lead(CLIMBS, (HEALTHY, STOPPED, WAITS))
+    limits, steps, lead = view.thresholds, contest.steps, contest.lead(CLIMBS)
     if lead >= LEAD_NATS:
         curve, least, lasts = contest.explanations[CLIMBS].curve, 0.0, WARM_UP_SHARE
     else:  # a loss that explodes follows no law: then medians, a factor of two and a quarter of the log

@@ -128,7 +128,7 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     if gain >= least or elsewhere or any(map(measure.improves, scores)):
         return
     contest = view.contest(loss) if gain >= limits.step_least else None
-    is_law = contest is not None and contest.lead(HEALTHY, ()) >= LEAD_NATS
+    is_law = contest is not None and contest.lead(HEALTHY) >= LEAD_NATS
     if is_law and not is_guessing(y[2:]):
         return  # a large constant part, other than that of guessing, keeps the logarithm from moving
     checks = [
@@ -343,7 +343,9 @@ def ends_twice_as_high(view: View, attempt: AttemptView, loss: Series) -> Iterat
 @kept
 def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
     """The longest loss of a run in which nothing moved, the trend of all in errors, and chi-squared."""
-    long = [(a, loss, _levels(loss)) for a, loss in live_losses(view) if len(loss) >= FEWEST_POINTS]
+    # the logarithms or, of a loss that takes both signs, the values as they are
+    levels = ((a, loss, positive(loss)[1], finite(loss).values) for a, loss in live_losses(view))
+    long = [(a, loss, y if len(y) else v) for a, loss, y, v in levels if len(loss) >= FEWEST_POINTS]
     if not long:
         return None
     first = long[0][1]  # what is logged ever more often begins at the distance of its first values
@@ -360,12 +362,6 @@ def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
         return None
     attempt, loss, _ = max(long, key=lambda row: len(row[1]))
     return attempt, loss, measure.rises_by(whole), measure.levels_apart(whole)
-
-
-def _levels(loss: Series) -> Floats:
-    """The values as logarithms or, of a loss that takes both signs, as they are."""
-    y = positive(loss)[1]
-    return y if len(y) else finite(loss).values
 
 
 def _gets_better(view: View) -> bool:
