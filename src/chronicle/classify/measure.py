@@ -18,7 +18,7 @@ import numpy as np
 from chronicle.metrics import arithmetic, names
 from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.roles import direction
-from chronicle.model import Floats, Role, Series, Steps, cached_by_object
+from chronicle.model import Floats, Mask, Role, Series, Steps, cached_by_object
 
 HUBER_SCALES = 2.5  # noise scales at which the weight of a residual in a fit is limited
 MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for Gaussian noise
@@ -181,7 +181,7 @@ def mean(values: Floats) -> float:
     return float(np.add.reduce(values)) / len(values)
 
 
-def over_line(steps: Floats, y: Floats, before: slice, after: slice) -> Excess:
+def over_line(steps: Floats, y: Floats, before: slice, after: slice | Mask) -> Excess:
     """How far some samples lie over the line through others; 0, 0 if there is no line."""
     line = fit(steps[before], y[before])
     return excess(line, steps[after], y[after]) if line else Excess(0.0, 0.0)

@@ -304,16 +304,8 @@ def _why_planned(view: View, attempts: Sequence[AttemptView], finding: Finding) 
 
 def _why_restarted(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
     is_over = finding.pattern in (FAST, SLOW) and finding.end_step is not None
-    is_restart = (is_over or _ends_below(view, finding)) and schedule.at_restart(view, finding, np.inf)
+    is_restart = is_over and schedule.at_restart(view, finding, np.inf)
     return "the schedule of the learning rate started again there" if is_restart else ""
-
-
-def _ends_below(view: View, finding: Finding) -> bool:
-    """Whether a level shift has come down below the level before it, on a course that lies higher."""
-    losses = (s for a in view.named(finding.attempt) for s in a.series.values() if s.metric == finding.metric)
-    ends = (median(finite_of(s.values)[-LEVEL_SAMPLES:]) for s in losses)
-    before = finding.evidence.get("before_loss", -np.inf)
-    return finding.pattern == SHIFT and any(end < before for end in ends)
 
 
 # The first that holds is given.

@@ -59,7 +59,6 @@ from chronicle.classify import measure, resumed
 from chronicle.classify.measure import MEDIAN_ERROR, Excess, confidence_of, median, medians, positive, running
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.resumed import FIRST_SAMPLES, JOIN_SAMPLES, Resume, process_changes, resumes
-from chronicle.classify.rules import slow_changes
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
@@ -113,14 +112,10 @@ def parts_stay(attempt: AttemptView, start: float) -> bool:
     """Whether parts of the loss are logged that were above zero before a step, and none of them has risen by
     half of what it had fallen: then something was added to the loss."""
     courses = map(positive, attempt.by_role(Role.PART_LOSS))
-    known = [(steps, y) for steps, y in courses if np.count_nonzero(steps < start) >= JOIN_SAMPLES]
-
-    def has_risen(steps: Floats, y: Floats) -> bool:
-        before, after = y[steps < start], y[steps >= start]
-        learned = median(before[:2]) - median(before[-JOIN_SAMPLES:])
-        return not len(after) or 2 * (median(after[:2]) - median(before[-JOIN_SAMPLES:])) >= learned
-
-    return bool(known) and not any(has_risen(*course) for course in known)
+    parts = ((y[steps < start], y[steps >= start]) for steps, y in courses)
+    ends = [(b[:2], b[-JOIN_SAMPLES:], after[:2]) for b, after in parts if len(b) >= JOIN_SAMPLES]
+    levels = [tuple(map(median, end)) for end in ends]
+    return bool(levels) and all(2 * (then - learned) < first - learned for first, learned, then in levels)
 
 
 def untrained(
@@ -392,16 +387,10 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
 
 def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None:
     """The finding that the shape of the jump alone gave: a spike, a shift or a divergence."""
-    turns = (f for f in _late_rises(view) if f.attempt == join.attempt.name)
-    shapes = [f for f in (*typed_findings(view, join.loss), *turns) if f.pattern in REPLACED]
+    shapes = [f for f in typed_findings(view, join.loss) if f.pattern in RISES]
     away = {f.start_step: abs(int(np.searchsorted(join.steps, f.start_step)) - at) for f in shapes}
     near = [f for f in shapes if away[f.start_step] <= max(window // 2, JOIN_SAMPLES)]
     return min(near, key=lambda f: away[f.start_step], default=None)
-
-
-@kept
-def _late_rises(view: View) -> tuple[Finding, ...]:
-    return tuple(slow_changes.TURN.find(view))
 
 
 REPEATED = Rule("repeated-data", (REPEATED_DATA,), replays, replaces=REPLACED)

@@ -29,7 +29,7 @@ Warm restarts (no finding)
     Sees: rises of the loss at a planned restart of the schedule (SGDR, cyclic rates, WSD).
     Rule: the learning rate had come down and rises by 1.3 or more within 8 samples of the onset, and the loss
     rises by less than 0.25 log units; such a rise was planned, and is left out. A higher one does not count
-    if it is over, or if the log ends below the level before it.
+    if it is over.
     Blind to: restarts whose learning rate is not logged.
     False alarm: a small spike that a restart caused is left out.
     Source: Loshchilov and Hutter 2017 (arXiv:1608.03983, figure 2).
@@ -43,7 +43,7 @@ import numpy as np
 
 from chronicle.classify import measure
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import NOISE_FLOOR_LOG, Excess, confidence_of, fit, median, positive, step_at
+from chronicle.classify.measure import NOISE_FLOOR_LOG, Excess, confidence_of, median, positive, step_at
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.loss_shapes import BUMPS, SHIFT
 from chronicle.classify.thresholds import Thresholds
@@ -106,14 +106,12 @@ def decay_fall(steps: Floats, y: Floats, begin: float, rate: Series, limits: Thr
     half, where it bends and does not step. (A power law with a floor bends the other way.)"""
     a, far = np.searchsorted(steps, (begin, begin * np.exp(-limits.horizon))).tolist()
     before = slice(min(far, a - EDGE_SAMPLES), a)
-    if (line := fit(steps[before], y[before])) is None:
-        return Excess(0.0, 0.0)
     v = rate.values
     above = np.flatnonzero(v > v[-1] + limits.idle * v.max())
     end = float(rate.steps[above[-1] + 1])  # where the rate reaches its last value
     late = steps >= 0.5 * (begin + end)
     parts = (late & (steps <= stop) for stop in (end, 1.5 * end - 0.5 * begin))  # the gain lasts for a while
-    return min((measure.excess(line, steps[part], y[part]) for part in parts), key=lambda e: e.t)
+    return min((measure.over_line(steps, y, before, part) for part in parts), key=lambda e: e.t)
 
 
 def best_fall(steps: Floats, y: Floats, i: int) -> Excess:
@@ -192,16 +190,15 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     edges = np.flatnonzero(np.diff(whole) == 1) + 1
     if not 1 <= len(edges) <= MOST_CHANGES or len(steps) < EDGE_SAMPLES * (len(edges) + 1):
         return
-    rounding = measure.last_decimal(loss.values) / np.exp(y)
     half = max(len(steps) // (2 * (len(edges) + 1)), 4)
     near = [[i + d for d in (0, 1, 2) if i + d < len(y)] for i in edges.tolist()]
     steepest = [min((step_at(steps, y, i, min(half, 64), 1) for i in at), key=lambda e: e.t) for at in near]
     if 2 * sum(fall.t <= -0.5 * view.thresholds.single_t for fall in steepest) < len(edges):
         return  # a staircase has a step at most epochs; one of many is chance
     falls: dict[int, Finding] = {}
+    least = max(view.thresholds.moved, view.thresholds.step_noise * view.noise(loss))
     ends = [0, *edges.tolist(), len(y)]
     for n, (i, fall) in enumerate(zip(edges, steepest, strict=True)):
-        least = max(view.thresholds.moved, view.thresholds.step_noise * view.noise(loss), 2 * rounding[i])
         kept = between(y[ends[n] : i], y[i : ends[n + 2]]) >= -view.thresholds.midway * fall.height
         if kept and fall.t <= -view.thresholds.known_t and fall.height <= -least:
             edge = planned_fall(view, attempt, SHIFT, float(steps[i]), fall, noted(epoch=float(whole[i])))
