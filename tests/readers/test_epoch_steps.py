@@ -157,3 +157,13 @@ def test_an_epoch_that_is_taken_from_the_row_before_is_told(tmp_path: Path) -> N
     assert [(fault.what, fault.count) for fault in attempt.faults] == [
         ("epoch is not a whole number, or before the first; taken from the row before", 1)
     ]
+
+
+def test_a_step_of_minus_one_is_the_end_of_an_epoch(tmp_path: Path) -> None:
+    """As sentence-transformers writes its evaluations."""
+    rows = [f"{k // 4},{-1 if k % 4 == 3 else 100 * (k % 4 + 1)},{k / 20}\n" for k in range(16)]
+    (tmp_path / "similarity_results.csv").write_text("epoch,steps,cosine_pearson\n" + "".join(rows))
+    (attempt,) = read(tmp_path / "similarity_results.csv")
+    score = attempt.series["cosine_pearson"]
+    assert score.values.tolist() == [k / 20 for k in range(16)]
+    assert score.steps.tolist()[:5] == [100, 200, 300, 300, 400]

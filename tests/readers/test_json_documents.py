@@ -567,6 +567,18 @@ def test_the_curves_of_a_chart(tmp_path: Path) -> None:
     assert points(attempt) == {"loss/train": expected, "loss/val": expected}
 
 
+def test_the_curves_of_a_figure(tmp_path: Path) -> None:
+    """As Plotly writes it."""
+    curves = [
+        {"name": f"{phase} loss", "x": [1, 2, 3, 4], "y": [3.0, 2.5, 2.25, 2.0]} for phase in ("train", "val")
+    ]
+    (attempt,) = read(document(tmp_path, {"data": curves, "layout": {"title": {"text": "Loss"}}}))
+    assert {name: curve.steps.tolist() for name, curve in attempt.series.items()} == {
+        "data/train loss": [1, 2, 3, 4],
+        "data/val loss": [1, 2, 3, 4],
+    }
+
+
 def test_a_history_in_yaml(tmp_path: Path) -> None:
     text = "train:\n  loss:\n" + "".join(f"  - {3 - i / 4}\n" for i in range(8)) + "best: 1.25\n"
     (tmp_path / "history.yaml").write_text(text)

@@ -499,3 +499,10 @@ def test_a_long_table_of_mostly_texts(tmp_path: Path) -> None:
     (tmp_path / "metrics.csv").write_text(header + "".join(rows))
     (attempt,) = read(tmp_path / "metrics.csv")
     assert {name: len(curve) for name, curve in attempt.series.items()} == {"loss": 8, "val/loss": 8}
+
+
+def test_whatever_begins_again_with_each_model_counts(tmp_path: Path) -> None:
+    rows = [f"{model},{n},{3 / n}\n" for model in ("unet", "diffusion") for n in range(1, 11)]
+    (tmp_path / "curve.csv").write_text("model,effective_pass,train_loss\n" + "".join(rows))
+    lengths = {run.facts["run"]: len(run.series["train_loss"]) for run in read(tmp_path / "curve.csv")}
+    assert lengths == {"unet": 10, "diffusion": 10}

@@ -278,7 +278,7 @@ def _steps_over_epochs(
 ) -> tuple[Steps, dict[str, Any], tuple[Fault, ...]]:
     """The steps of all rows, which continue if they begin again in each epoch, with facts about them and
     faults."""
-    steps, faults = step_axis.steps_of(path, axis.column, n_rows)
+    steps, faults = step_axis.steps_of(path, _told(axis.column), n_rows)
     epochs, facts = step_axis.epochs_by_row(axis, steps, columns), dict[str, Any]()
     if axis.counter:
         facts["step_counter"] = axis.counter
@@ -289,6 +289,14 @@ def _steps_over_epochs(
             problem = "epoch is not a whole number, or before the first; taken from the row before"
             faults = (*faults, Fault(Place(str(path)), problem, n_wrong))
     return steps, facts, faults
+
+
+def _told(counter: Column | None) -> Column | None:
+    """A counter without -1 among counts, which stands for the end of an epoch (sentence-transformers)."""
+    if counter is None or counter.is_text:
+        return counter
+    n_ends, n_others = (np.count_nonzero(way) for way in (counter.values == -1, counter.values > 0))
+    return counter.where(counter.values != -1) if 1 < n_ends <= n_others else counter
 
 
 def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:

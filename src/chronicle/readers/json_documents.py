@@ -222,7 +222,8 @@ def _tables(
         elif depth < MAX_DEPTH:
             named = ((f"{path}/{key}".lstrip("/"), run) for key, run in _by_name(value))
             inner = [table for place, run in named for table in _tables(run, place, depth + 1)]
-            yield from inner if _by_run(inner) else ()
+            of_chart = all(isinstance(curve, dict) and {*"xy"} <= curve.keys() for curve in value)
+            yield from inner if of_chart or _by_run(inner) else ()
     elif isinstance(value, dict) and depth < MAX_DEPTH:
         counting = {key: cells for key, cells in value.items() if is_counter(key) and _are_cells(cells)}
         if rows := rows_of_columns(value, path, {} if counting else above):

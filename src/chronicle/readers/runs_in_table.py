@@ -150,7 +150,8 @@ def _settings_of_runs(columns: Columns) -> Columns:
     filled = {name: column for name, column in columns.items() if len(column.rows) == n_rows}
     texts = [n for n, c in filled.items() if c.is_text and column_key(n) not in items.PLACES]
     texts = [name for name in texts if not _phases_in(name, filled[name])]
-    steps = next(iter(counters_of(filled).values()), np.empty(0))
+    anything = (c.values for c in filled.values() if not c.is_text and _begins_again(c.values))
+    steps = next(iter(counters_of(filled).values()), next(anything, np.empty(0)))
     begins = np.flatnonzero(steps[1:] < steps[:-1]) + 1
     if not texts or not len(begins) or n_rows <= items.FEWEST_ITEMS * (len(begins) + 1):
         return {}
@@ -162,6 +163,12 @@ def _settings_of_runs(columns: Columns) -> Columns:
         cells = [f"{name} {cell:g}" for cell in filled[name].values.tolist()]
         filled[name] = Column(np.array(cells, object), filled[name].rows)
     return {name: filled[name] for name in settings}
+
+
+def _begins_again(values: NDArray[Any]) -> bool:
+    """Whether values go up by 1 and begin again at the first one: steps under a name that is not known."""
+    goes_on = (np.diff(values) == 1) | (values[1:] == values[:1])
+    return len(values) > 1 and values[1] != values[0] and bool(goes_on.all())
 
 
 def may_change_settings(first: Mapping[str, Any], second: Mapping[str, Any], last: Mapping[str, Any]) -> bool:

@@ -164,6 +164,7 @@ LINES = {
         "train loss": 2.23284, "train top1": 20.710784, "train top5": 73.345588,
     },
     "[rank1] step 5 loss 3.9878 tok/s 4976": {"step": 5, "loss": 3.9878, "tok/s": 4976},
+    "***** Iteration #12 *****": {"Iteration": 12},
     "step 5 | Throughput: 1,023,456 tok/s | MB: 60": {"step": 5, "Throughput": 1023456, "MB": 60},
     "step 5 | loss 2.5 | 12.5 ms | 5,000 tok/s": {"step": 5, "loss": 2.5, "ms": 12.5, "tok/s": 5000},
     "After 500 training step(s), loss on batch is 2.5.": {"step": 500, "loss on batch": 2.5},
