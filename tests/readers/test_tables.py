@@ -875,3 +875,12 @@ def test_columns_without_names_that_may_be_anything(name: str, row: str, tmp_pat
     (tmp_path / name).write_text("\n".join(rows) + "\n")
     with pytest.raises(UnknownFormat, match="holds numbers without names"):
         read(tmp_path / name)
+
+
+def test_each_row_may_name_what_it_counts(tmp_path: Path) -> None:
+    (tmp_path / "training_log.txt").write_text(
+        "".join(f"Epoch {i},{loss}\n" for i, loss in enumerate(_fall(10)))
+    )
+    (attempt,) = read(tmp_path / "training_log.txt")
+    assert attempt.series["train"].values.tolist() == _fall(10)
+    assert attempt.axis == "epoch"

@@ -316,7 +316,7 @@ def spelling_of(lines: Sequence[str], delimiter: str, n_names: int) -> tuple[str
     widths = {(line.count(delimiter), line.count(2 * delimiter)) for line in lines[:_FEW]}
     if widths == {(n_names, 1)} and len(begun) == 1 < len(lines):
         return 2 * delimiter, delimiter
-    if delimiter == ":" and (counter := re.match(_COUNTER, next(iter(lines), ""))):
+    if delimiter in ":," and (counter := re.match(rf"{_COUNTER}(?=\d+{delimiter})", next(iter(lines), ""))):
         return counter[0], ""
     if delimiter == ",":
         return "", ""
@@ -339,7 +339,7 @@ def first_rows(head: Head) -> list[list[str]]:
         return []
     delimiter = delimiter_of(lines[0])
     spelling = spelling_of(even[1:], delimiter, 1 + even[0].count(delimiter))
-    header = even[0].replace(*spelling) if delimiter == ":" else even[0].replace("\t,", "\t")
+    header = even[0].replace(*spelling) if delimiter in ":," else even[0].replace("\t,", "\t")
     rows = list(cells_of([header, *(line.replace(*spelling) for line in even[1:])], delimiter))
     complete = rows[: max(len(rows) - 1, 1)]  # the last one may be cut
     if all(len(row) > 1 and not row[-1].strip() for row in complete):  # each line ends with a comma
