@@ -78,6 +78,13 @@ def test_what_the_first_panel_does_not_show_comes_before_more_of_its_kind():
     found = [finding("spike-slow-recovery", 50, 60, f"loss/{n}") for n in names]
     panels = run_panels(timeline, diagnosis(*found, finding("grad-norm-precursor", 50, 60, "grad_norm")))
     assert [panel.name for panel in panels[1:]] == ["grad_norm", "loss/d"]
+    slow = series("step_time", steps, falling(200), Role.STEP_TIME)
+    timeline = stitch([attempt("a.csv", series("loss/all", steps, falling(200)), norm, slow)])
+    harmless = replace(
+        finding("throughput-drop", 20, 60, "step_time"), evidence={"explained_by": "it learned"}
+    )
+    panels = run_panels(timeline, diagnosis(harmless, finding("grad-norm-precursor", 50, 60, "grad_norm")))
+    assert [panel.name for panel in panels[1:]] == ["grad_norm", "step_time"]
 
 
 def test_a_score_of_held_out_data_is_drawn_where_there_is_room():

@@ -113,7 +113,8 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
     if main is None:
         return []
     first = _panel(_family(main, tracks, {track.metric for track in named}))
-    more = [track for f in diagnosis.findings for track in _named_or_needed(f, tracks)]
+    found = sorted(diagnosis.findings, key=lambda f: "explained_by" in f.evidence)
+    more = [track for f in found for track in _named_or_needed(f, tracks)]
     more.sort(key=lambda track: track.role in {tracks[line.metric].role for line in first.lines})
     shown = [first, *islice(_others(more, [first]), 2)]
     score = (track for track in evaluations(tracks.values()) if track.role in SCORES)
