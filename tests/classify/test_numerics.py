@@ -121,6 +121,26 @@ def test_output_logits_that_stay_about_where_they_were(drift: float) -> None:
     assert patterns(logits(Curve(7), output_drift=drift).run()) == set()
 
 
+def test_output_logits_that_shoot_past_where_they_end_have_drifted() -> None:
+    """A z-loss of the wrong sign: log Z jumps from 4 to 800, and comes back by half of it."""
+    level = np.interp(np.arange(700), [0, 280, 310, 699], [3.3, 6.7, 800.0, 440.0])
+    noise = np.random.default_rng(4).standard_normal((2, 700))
+    judged = classify({"loss": 2.0 + 0.05 * noise[0], "log_z": level * (1 + 0.01 * noise[1])})
+    assert "output-logit-drift" in judged.patterns
+
+
+@pytest.mark.parametrize("digits", [5, 6])
+def test_bfloat16_is_told_from_values_of_a_few_digits(digits: int) -> None:
+    loss = 1.2 + np.exp(-np.arange(600) / 90 + 0.1 * np.random.default_rng(5).standard_normal(600))
+    mantissa, exponent = np.frexp(loss)
+    halves = np.ldexp(np.rint(mantissa * 256) / 256, exponent)
+    printed = {
+        name: [float(f"{v:.{digits}g}") for v in values] for name, values in (("a", halves), ("b", loss))
+    }
+    assert "quantised-loss" in classify({"loss": np.array(printed["a"])}).patterns
+    assert "quantised-loss" not in classify({"loss": np.array(printed["b"])}).patterns
+
+
 STEPS = np.arange(600)
 LOSSES = 2.0 + np.exp(-STEPS / 100) + 0.01 * np.random.default_rng(2).normal(size=600)
 NORMS = 3.0 * np.exp(0.2 * np.random.default_rng(3).normal(size=600))

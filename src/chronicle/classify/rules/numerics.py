@@ -31,8 +31,8 @@ clip-saturation
 
 quantised-loss
     Sees: losses logged in bfloat16, or rounded to so few digits that they repeat.
-    Rule: of 64 values or more, all have 8 significant bits at most (bfloat16), or fewer than 5 % are distinct
-    and lie a thousandth of the loss apart or more.
+    Rule: of 64 values or more, all have 8 significant bits at most (bfloat16), as far as five digits tell, or
+    fewer than 5 % are distinct and lie a thousandth of the loss apart or more.
     Blind to: quantisation finer than the noise, which harms nobody.
     False alarm: none; it is a property of the log, and leaves a good run good.
     Source: IDEFICS logs in bfloat16: steps of 2^-7 between 1 and 2, of 2^-6 between 2 and 4.
@@ -88,6 +88,7 @@ GROWTH_BEGINS_TIMES = 1.25  # the lowest level: growth begins where it exceeds t
 GROWTH_SAMPLES = 16  # the fewest in which growth differs from noise
 GRID_SAMPLES = 64  # the fewest that show a grid
 BFLOAT16_BITS = 8  # significant ones
+PRINTED_SHARE = 0.02  # of a step between bfloat16 values, by which a value of five digits may be off
 SATURATED_SHARE = 0.9  # of the steps are clipped
 LOGGED_SHARE = 0.5  # of the points of the loss must have a gradient norm
 _CLIP_SAMPLES = 50  # the fewest of half a log
@@ -206,7 +207,7 @@ def _output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Fin
     checks = [
         *noted(drift_nats=drift, level_before=base, level_now=last),
         at_least("distance from the level after the start", abs(drift), "nats", need),
-        at_least("of it in the second half", late / drift, "share", limits.drift_late),
+        at_least("of it in the second half, either way", abs(late / drift), "share", limits.drift_late),
     ]
     at = At(attempt, series, steps[settled + int(still[-1]) if len(still) else settled], steps[-1])
     return finding("output-logit-drift", at, checks, 0.4, 0.8)
@@ -225,7 +226,7 @@ def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
         return
     share, apart = len(grid) / len(values), median(np.diff(grid))
     few = share < limits.quantised and apart >= limits.grid * median(np.abs(values))
-    coarse = bool(np.all(mantissa == np.rint(mantissa)))
+    coarse = bool(np.all(np.abs(mantissa - np.rint(mantissa)) <= PRINTED_SHARE))
     if few or coarse:
         limit, bits = limits.quantised, (f"<= {BFLOAT16_BITS}", f"> {BFLOAT16_BITS}")
         few_limits = f"< {limit}", f">= {limit}"
