@@ -393,6 +393,15 @@ def test_a_loss_that_falls_below_its_last_printed_digit_is_not_frozen(digits: in
     assert "frozen-metric" in classify({"loss": stale}).patterns
 
 
+@pytest.mark.parametrize(("frozen_from", "named"), [(30, True), (80, False)])
+def test_a_held_out_loss_that_is_never_computed_again_is_frozen(frozen_from: int, named: bool) -> None:
+    noise, at = np.random.default_rng(6).standard_normal((2, 400)), np.arange(400)
+    loss, held = (1.3 + 2 * np.exp(-at / 60)) * np.exp(0.05 * noise)
+    held[4 * frozen_from :] = held[4 * frozen_from]
+    judged = classify({"loss": (at, loss), "val_loss": (at[::4], held[::4])})
+    assert ("frozen-metric" in judged.patterns) is named
+
+
 @pytest.mark.parametrize(("stairs", "frozen"), [((7, 6, 5, 4), False), ((7,), True), ((7, 6, 8, 4), True)])
 def test_a_loss_whose_residuals_are_rounded_goes_down_a_staircase(
     stairs: tuple[int, ...], frozen: bool

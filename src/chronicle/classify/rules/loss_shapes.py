@@ -268,8 +268,8 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
         ends, is_named = not known[-1], known.any() or series.role in unjudged[1:]
         passes = series.role is Role.VALIDATION_LOSS and known.mean() > 2 / 3  # else measured in some rows
         if series is not attempt.loss and is_named and (ends or passes):
-            nans = (f for f in typed_findings(view, series) if f.pattern == NAN)
-            yield from (f for f in nans if ends or f.start_step > series.steps[0])
+            lost_values = (f for f in typed_findings(view, series) if f.pattern in (NAN, FROZEN))
+            yield from (f for f in lost_values if ends or f.start_step > series.steps[0])
 
 
 @kept
