@@ -337,3 +337,11 @@ def test_a_level_that_a_whole_cooldown_does_not_lower_is_where_learning_ends(
     rate = 2e-4 * (ends_at + (1 - ends_at) * (1 + np.cos(np.pi * t)) / 2)
     judged = classify({"loss": loss, "learning_rate": rate})
     assert ("plateau" in judged.patterns) is found
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_hides_no_learning_at_a_rate_of_zero(seed: int) -> None:
+    at, noise = np.arange(750), 0.16 * np.random.default_rng(seed).standard_normal(750)
+    rate = 3e-3 * np.maximum(1 - at / 250, 0.0)
+    loss = np.exp(0.48 + 0.7 * np.exp(-np.minimum(at, 250) / 60) + noise)
+    assert "plateau" in classify({"loss": loss, "lr": rate}).patterns

@@ -185,7 +185,7 @@ def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     if len(rest) < COURSE_POINTS or is_converged(y):
         return None
     lasts, half = (steps[-1] - start) / (steps[-1] - steps[0]), len(rest) // 2
-    if lasts < limits.lasting or (fall := fallen(rest, rest[:half], rest[half:], limits)) is None:
+    if lasts < limits.lasting or (fall := fallen(rest, rest[:half], rest[half:], limits, False)) is None:
         return None
     checks = [
         *noted(learning_rate_share=float(rate.values[-1]) / highest),
@@ -196,13 +196,14 @@ def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     return finding(PLATEAU, At(attempt, loss, start), checks, 0.4, 0.9, ended)
 
 
-def fallen(y: Floats, first: Floats, last: Floats, limits: Thresholds) -> Check | None:
-    """The check that the loss hardly fell between two stretches; None if it fell, or noise may hide it."""
+def fallen(y: Floats, first: Floats, last: Floats, limits: Thresholds, may_hide: bool = True) -> Check | None:
+    """The check that a loss hardly fell between two stretches; None if it fell, or noise ``may_hide`` it."""
     fall = median(first) - median(last)
     error = MEDIAN_ERROR * difference_noise(y) * (2 / max(len(first), 1)) ** 0.5
-    if max(abs(fall), error) >= limits.moved:
+    most = limits.moved if may_hide else max(limits.moved, 2 * error)
+    if max(abs(fall), error * may_hide) >= most:
         return None
-    return below("fall of the loss meanwhile", fall, "log units", limits.moved, "fall_log")
+    return below("fall of the loss meanwhile", fall, "log units", most, "fall_log")
 
 
 def _lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: float) -> bool:
