@@ -183,3 +183,15 @@ def test_a_rise_as_the_loss_had_come_back_from_long_before_is_no_turn(swings: bo
     course = 3 * np.exp(-at / 40) + np.where(swings | (at > 5900), swing, 0.0)
     turned = "divergence-no-spike" in classify({"loss": 0.03 * np.exp(course + noise)}).patterns
     assert turned is not swings
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_slow_rise_in_noise_is_told_by_its_order(seed: int) -> None:
+    """Labels get noisier for three quarters of the log: each block lies over the last, none by much."""
+    at, noise = np.arange(2000), 0.1 * np.random.default_rng(seed).standard_normal(2000)
+    level = 0.42 + 0.55 * np.exp(-at / 170) + 0.13 * np.maximum(at - 500, 0) / 1500
+    assert "divergence-no-spike" in classify({"loss": np.exp(level + noise)}).patterns
+    assert set(classify({"loss": np.exp(np.minimum.accumulate(level) + noise)}).patterns) <= {
+        "noisy-healthy",
+        "plateau",
+    }

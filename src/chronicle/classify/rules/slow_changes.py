@@ -4,9 +4,10 @@ divergence-no-spike (a turn at the end of a log, too late or too slow for the ke
     Sees: a loss that ends above its own earlier minimum, on some scale of averaging.
     Rule: with block medians of 8, 16, ... samples (the log cut into 6 to 64 blocks), the last three blocks
     lie above the lowest, the last by 1 %, by one noise scale, and 1.5 times as far as the loss had ever
-    risen and come back; and either by 3 % and six standard errors, or six blocks and more since the turn
-    together by four. The error is also estimated from blocks twice as long, so that autocorrelated
-    neighbours count once. Stretches of findings that are over are left out, and nothing else is open.
+    risen and come back; and either by 3 % and six standard errors (four if the blocks since the turn rise in
+    their order), or six blocks and more since the turn together by four. The error is also estimated from
+    blocks twice as long, so that autocorrelated neighbours count once. Stretches of findings that are over
+    are left out, and nothing else is open.
     Blind to: series that cross zero, and logs of fewer than 48 points.
     False alarm: as divergence. Source: 104B tr8 experiments 7 to 10, which rose by 1 to 3 % before the end.
 
@@ -115,7 +116,9 @@ def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: 
     if 0 < apart < limits.turn_usual * np.max(levels[since:] - levels[:-since], initial=0.0):
         return None
     together = apart / (error * float(np.sqrt(2 / since))) if since >= 6 else 0.0
-    if rise < max(limits.turn_clear, limits.turn_t * error) and together < limits.turn_joint_t:
+    in_order = measure.trend(medians[low:]) >= measure.TREND_ERRORS  # each block higher than the last
+    need = limits.turn_joint_t if in_order else limits.turn_t
+    if rise < max(limits.turn_clear, need * error) and together < limits.turn_joint_t:
         return None
     return LateRise(int(steps[len(y) - (count - up) * block]), rise, max(rise / error, together), block)
 
