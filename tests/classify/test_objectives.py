@@ -402,3 +402,29 @@ def test_generations_whose_best_member_gets_better_have_not_failed(gained: float
     best = -14 - gained * np.exp(-np.arange(100) / 20) + 0.5 * noise[1]
     logged = {"Average Fitness": -260 + 40 * noise[0], "Maximum Fitness": best}
     assert ("failed-run" in classify(logged).patterns) is failed
+
+
+def test_all_that_was_gained_by_swings_and_is_lost_for_good_was_lost() -> None:
+    """A value function explodes: from then on no episode reaches the goal."""
+    swings = [
+        -0.8,
+        -0.6,
+        -0.5,
+        -0.5,
+        -0.5,
+        -0.2,
+        0.4,
+        0.5,
+        0.4,
+        0.6,
+        0.5,
+        0.5,
+        0.5,
+        0.5,
+        0.4,
+        -0.1,
+        -0.5,
+        -0.3,
+    ]
+    later = [-0.3, -0.2, 0.8, 0.5, 0.0, -0.4, -0.1, 0.2, 0.8, 0.7, *[0.85] * 5, 0.4, -0.1, -0.6, -0.8]
+    assert FELL in told(episode_reward=np.interp(np.arange(228) / 4, range(37), swings + later))[1]

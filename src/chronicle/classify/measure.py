@@ -322,7 +322,8 @@ class Ascent:
     def collapsed(self) -> bool:
         """Whether a good part of what it had gained is lost, or of what it had from the first values on."""
         least = max(LOST_SHARE * self.gained, self.swung, FALL_FOR_ALARM_ERRORS)
-        return self.lost > least and max(self.gained, self.lost - self.gained) >= FALL_FOR_ALARM_ERRORS
+        gain = FALL_FOR_ALARM_ERRORS if self.lost < self.gained else RISE_BEYOND_CHANCE_ERRORS
+        return self.lost > least and (self.gained >= gain or self.lost - self.gained >= FALL_FOR_ALARM_ERRORS)
 
     @property
     def lost_share(self) -> float:
