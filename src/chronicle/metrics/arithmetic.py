@@ -410,11 +410,9 @@ def _families(names: tuple[str, ...]) -> list[list[str]]:
     families = list[list[str]]()
     for shared_by in (_without_last_part, _without_last_word, _without_first_word):
         keys = list(map(shared_by, names))  # of 100,000 names most are alone, and need no list
-        sizes = Counter(keys)
-        in_families = (
-            (key, name) for key, name in zip(keys, names, strict=True) if 1 < sizes[key] <= _MOST_SHARES
-        )
-        families += gathered(in_families).values()
+        sizes = {key: n for key, n in Counter(keys).items() if 1 < n <= _MOST_SHARES}
+        if sizes:
+            families += gathered(pair for pair in zip(keys, names, strict=True) if pair[0] in sizes).values()
     return families
 
 

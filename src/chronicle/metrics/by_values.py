@@ -41,6 +41,9 @@ _MOST_NAMED = 4  # names that a reason lists
 _AGAINST = -0.8  # correlation of a score with a loss
 _NEGATED = {Role.SCORE: Role.LOSS, Role.VALIDATION_SCORE: Role.VALIDATION_LOSS}
 _TOTALS = ("total", "sum")
+_BARE_TOTALS = (*_TOTALS, "t")
+# Names that only values tell more of.
+_BARE = {*_BARE_TOTALS} | aliases.OF_PHASES | aliases.BARE_SCORES | aliases.LOG_PROBABILITIES
 _PHASES = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
 _CLOCKS = ("time", "seconds", "time s", "time sec")  # of a step, or since the start
 
@@ -90,25 +93,24 @@ def _longest(log: SeriesByName) -> int:
 def by_values(series: SeriesByName) -> dict[str, ByValues]:
     """The roles of metrics whose names decide nothing, according to the values of a log. Shares sum to one,
     and parts to a total; a bare loss may be that of the training and that of the evaluation in turn."""
-    undecided_names, totals = _undecided(tuple(series))
-    undecided = {name: series[name] for name in undecided_names}
-    decided = _shares(undecided)
-    in_phases = [name for name in series if plain(name) in aliases.OF_PHASES]
+    undecided_names, totals, telling = _undecided(logged := tuple(series))
+    undecided, by_name = {name: series[name] for name in undecided_names}, names.roles_of(logged)
+    decided = _shares({name: metric for name, metric in undecided.items() if by_name[name] is Role.OTHER})
+    in_phases = [name for name in telling if plain(name) in aliases.OF_PHASES]
     if all(arithmetic.are_counts(series[name].values) for name in in_phases):
         decided |= dict.fromkeys(in_phases, ByValues(Role.OTHER, "counts something, in whole numbers"))
     else:
         decided |= _scores_of_phases(series, in_phases)
-    decided |= _made_small(series) | _negated(series)
+    decided |= _made_small(series, telling) | _negated(series, telling)
     decided |= _retold(series, totals)
     for total in totals:
         decided |= _by_total(total, totals, series, undecided, decided)
     return decided
 
 
-def _shares(undecided: SeriesByName) -> dict[str, ByValues]:
+def _shares(of_no_role: SeriesByName) -> dict[str, ByValues]:
     """The metrics that sum to one in each row, as the ratios of a mixture do."""
     decided = dict[str, ByValues]()
-    of_no_role = {name: metric for name, metric in undecided.items() if role_of(name) is Role.OTHER}
     for family in arithmetic.shares(of_no_role):
         reason = f"lies in [0, 1] and sums to one with {first_few(family, _MOST_NAMED)}"
         ratio = ByValues(Role.RATIO, reason)
@@ -178,14 +180,15 @@ def _retold(series: SeriesByName, totals: Sequence[str]) -> dict[str, ByValues]:
     return decided
 
 
-def _made_small(series: SeriesByName) -> dict[str, ByValues]:
+def _made_small(series: SeriesByName, telling: Sequence[str]) -> dict[str, ByValues]:
     """The scores of which less is better, which are losses. Of a fitness, the best of each generation is
     below the mean, and falls; one that is only logged at checkpoints may lag below a mean that rises, but
     rises with it. A bare score that falls in each row whose step grows is made small, as no reward falls so
     by chance."""
-    words = {n: name_words(n) for n, m in series.items() if Role.OBJECTIVE in (m.role, role_of(n))}
+    named = {name for name in telling if role_of(name) is Role.OBJECTIVE}
+    words = {n: name_words(n) for n, m in series.items() if m.role is Role.OBJECTIVE or n in named}
     decided = dict[str, ByValues]()
-    for name in (n for n in series if plain(n) in aliases.BARE_SCORES):
+    for name in (n for n in telling if plain(n) in aliases.BARE_SCORES):
         moves = np.diff(series[name].values)[np.diff(series[name].steps) > 0]
         if len(moves) >= FEWEST_ROWS and (moves < 0).all():
             decided[name] = ByValues(Role.LOSS, "is minimised: it falls from each row to the next")
@@ -201,18 +204,18 @@ def _made_small(series: SeriesByName) -> dict[str, ByValues]:
     return decided
 
 
-def _negated(series: SeriesByName) -> dict[str, ByValues]:
+def _negated(series: SeriesByName, telling: Sequence[str]) -> dict[str, ByValues]:
     """The losses whose sign was changed: a logarithm of probabilities that is never below zero, or a bound of
     one that begins above zero. {} if another loss is logged, except errors that are logged less often."""
     decided = dict[str, ByValues]()
-    for name, metric in series.items():
-        negated = _NEGATED.get(role_of(name))
+    for name in telling:
+        negated, values = _NEGATED.get(role_of(name)), series[name].values
         of_bound = negated is not None and names.is_bound(name)
         may_be = of_bound or plain(name) in aliases.LOG_PROBABILITIES
-        if may_be and ((metric.values[:1] if of_bound else metric.values) >= 0).all():
+        if may_be and ((values[:1] if of_bound else values) >= 0).all():
             decided[name] = ByValues(negated or Role.LOSS, "is logged with its sign changed")
     most = max((len(series[name]) for name in decided), default=0)
-    losses = [name for name in series if role_of(name) in LOSSES]
+    losses = [name for name in telling if role_of(name) in LOSSES]
     return decided if all(names.is_error(n) and len(series[n]) < most for n in losses) else {}
 
 
@@ -226,19 +229,22 @@ def _bare_total(total: Series, others: Sequence[str], why: str) -> dict[str, ByV
 
 
 @lru_cache(maxsize=16)
-def _undecided(logged: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names that decide nothing, and those of the whole loss, or, without any, of what may be a total."""
-    roles = {name: role_of(name) for name in logged}
+def _undecided(logged: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """The names that decide nothing; those of the whole loss, or, without any, of what may be a total; and
+    all that say anything, which few of 100,000 columns do."""
+    roles, alike = names.roles_of(logged), names.without_their_numbers(logged)
     losses = [n for n, role in roles.items() if role is Role.LOSS and not names.is_error(n)]
     totals = tuple(name for name in losses if not loss_words(name))
     in_part = set(losses) - set(totals)
-    unknown = [name for name, role in roles.items() if role is Role.OTHER or name in in_part]
-    return tuple(unknown), totals or tuple(n for n in unknown if _may_be_total(names.without_numbers(n)))
+    unknown = tuple(name for name, role in roles.items() if role is Role.OTHER or name in in_part)
+    bare = {name for name in unknown if _is_bare(alike[name])}
+    telling = tuple(name for name, role in roles.items() if role is not Role.OTHER or name in bare)
+    return unknown, totals or tuple(n for n in unknown if n in bare and plain(n) in _BARE_TOTALS), telling
 
 
-@lru_cache(maxsize=4096)  # no total has a number in its name, and names of 100,000 columns differ in theirs
-def _may_be_total(name: str) -> bool:
-    return plain(name) in (*_TOTALS, "t")
+@lru_cache(maxsize=4096)  # no such name has a number in it, and names of 100,000 columns differ in theirs
+def _is_bare(name: str) -> bool:
+    return plain(name) in _BARE
 
 
 # --- roles by name that the values contradict ---
@@ -383,9 +389,10 @@ def _by_level(series: SeriesByName, roles: Roles) -> dict[str, Role]:
     is that part, and one with those of a validation loss is this, unless it is named after the training."""
     by_level: dict[str, Role] = {}
     losses = with_role(roles, Role.LOSS)
-    bare = [name for name in with_role(roles, Role.OTHER) if plain(name) in ("train", "training")]
-    if losses and any(_goes_along(series[name], series[loss]) for name in bare for loss in losses):
-        evaluated = [n for n in with_role(roles, Role.OTHER) if plain(n) in aliases.OF_EVALUATION]
+    others = with_role(roles, Role.OTHER) if losses else []
+    bare = [name for name in others if plain(name) in ("train", "training")]
+    if any(_goes_along(series[name], series[loss]) for name in bare for loss in losses):
+        evaluated = [name for name in others if plain(name) in aliases.OF_EVALUATION]
         by_level |= dict.fromkeys(evaluated, Role.VALIDATION_LOSS) | dict.fromkeys(bare, Role.LOSS)
     validated = [series[name].values for name in with_role(roles, Role.VALIDATION_LOSS)]
     may_be_held_out = (n for n in losses if name_words(n).isdisjoint(aliases.OF_TRAINING))

@@ -84,6 +84,21 @@ def without_numbers(metric: str) -> str:
     return _LONG_NUMBER.sub("00", metric)
 
 
+@lru_cache(maxsize=16)  # the many files of a run log the same names, and a table may have 100,000 of them
+def without_their_numbers(metrics: tuple[str, ...]) -> dict[str, str]:
+    """Each name and what `without_numbers` makes of it, of all in one go."""
+    alike = without_numbers("\n".join(metrics)).split("\n")
+    has_line_ends = len(alike) != len(metrics)
+    return dict(zip(metrics, map(without_numbers, metrics) if has_line_ends else alike, strict=True))
+
+
+@lru_cache(maxsize=16)
+def roles_of(metrics: tuple[str, ...]) -> dict[str, Role]:
+    """The role that each name alone implies, as `role_of` tells it."""
+    alike = without_their_numbers(metrics).items()
+    return {name: Role.OTHER if len(name) > _LONGEST_NAME else role_of(numbered) for name, numbered in alike}
+
+
 @lru_cache(maxsize=4096)
 def _role_of_numbered(metric: str) -> Role:
     """The role of a name from `without_numbers`: all layers, heads and experts share one cached answer."""

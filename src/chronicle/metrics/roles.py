@@ -117,19 +117,20 @@ def _without_component(metrics: Sequence[str]) -> dict[str, str]:
     """The names without their first level if all share it and it is that of a component (`critic/loss`): it
     names an agent then, and not what a loss is of. {} for any other names."""
     groups = {name.partition("/")[0] for name in metrics if "/" in name}
-    shared = f"{min(groups, default='')}/"
-    short = {name: name.removeprefix(shared) for name in metrics}
-    is_shared = len(groups) == 1 and groups <= aliases.COMPONENTS
-    return short if is_shared and len({*short.values()}) == len(short) > 1 else {}
+    if len(groups) != 1 or not groups <= aliases.COMPONENTS:
+        return {}
+    short = {name: name.removeprefix(f"{min(groups)}/") for name in metrics}
+    return short if len({*short.values()}) == len(short) > 1 else {}
 
 
-def _representatives(metrics: Iterable[str], known: Roles) -> dict[str, str]:
+def _representatives(metrics: tuple[str, ...], known: Roles) -> dict[str, str]:
     """Maps each name to the one that is decided in its place. Unknown names that differ only in a number
     (layers, heads, experts) are decided together, since a table may have 100,000 columns."""
     first_alike, stands_for = dict[str, str](), dict[str, str]()
-    for name in metrics:
-        is_alone = name in known or role_of(name) is not Role.OTHER
-        stands_for[name] = name if is_alone else first_alike.setdefault(names.without_numbers(name), name)
+    by_name = names.roles_of(metrics)
+    for name, numbered in names.without_their_numbers(metrics).items():
+        is_alone = name in known or by_name[name] is not Role.OTHER
+        stands_for[name] = name if is_alone else first_alike.setdefault(numbered, name)
     return stands_for
 
 

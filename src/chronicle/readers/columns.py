@@ -256,8 +256,8 @@ def attempt_of(
     steps are those that `chronicle.readers.step_axis` finds, or the numbers of the rows if these are not
     ``counted``. Columns of ISO 8601 times become the clock, and columns of one text a fact. Raises BadLog if
     no column holds a number."""
-    numbers = {name: c for name, c in columns.items() if not c.is_text and len(c.rows)}
     texts = {name: c for name, c in columns.items() if c.is_text}
+    numbers = {name: c for name, c in columns.items() if name not in texts and len(c.rows)}
     axis = step_axis.axis_of(numbers) if counted else step_axis.Axis("", "row")
     steps, of_steps, step_faults = _steps_over_epochs(path, axis, n_rows, numbers)
     clock, times = _times(columns, n_rows)

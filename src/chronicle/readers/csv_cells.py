@@ -18,6 +18,7 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import in_english
+from chronicle.metrics.names import without_numbers
 from chronicle.model import Fault, Floats, Place
 from chronicle.readers.columns import BLANK, FLAGS, Builder, is_blank, iso_seconds, number
 from chronicle.readers.read_on import read_lines
@@ -382,7 +383,8 @@ def names_its_rows(start: Sequence[str]) -> bool:
 def header_names(cells: Sequence[str]) -> list[str]:
     """Names of the columns, stripped; a name that comes again gets its number."""
     names = list(map(str.strip, cells))
-    if in_english(joined := "\n".join(names)) is not joined:  # "Epoche" of a table that was made in German
+    alike = "\n".join({*without_numbers("\n".join(names)).split("\n")})  # of 100,000 names a few
+    if in_english(alike) is not alike:  # "Epoche" of a table that was made in German
         in_other_words = ((name, in_english(name)) for name in names)
         names = [english if counts_steps(english) else name for name, english in in_other_words]
     if len({*names}) == len(names):

@@ -150,10 +150,12 @@ def _settings_of_runs(columns: Columns) -> Columns:
     filled = {name: column for name, column in columns.items() if len(column.rows) == n_rows}
     texts = [n for n, c in filled.items() if c.is_text and column_key(n) not in items.PLACES]
     texts = [name for name in texts if not _phases_in(name, filled[name])]
+    if not texts:
+        return {}
     anything = (c.values for c in filled.values() if not c.is_text and _begins_again(c.values))
     steps = next(iter(counters_of(filled).values()), next(anything, np.empty(0)))
     begins = np.flatnonzero(steps[1:] < steps[:-1]) + 1
-    if not texts or not len(begins) or n_rows <= items.FEWEST_ITEMS * (len(begins) + 1):
+    if not len(begins) or n_rows <= items.FEWEST_ITEMS * (len(begins) + 1):
         return {}
     seeds = [name for name in filled if items.SETTING.fullmatch(plain(name))]
     settings = [n for n in dict.fromkeys((*texts, *seeds)) if items.is_setting(n, filled[n].values, begins)]
@@ -283,8 +285,8 @@ def _joined(texts: Sequence[Column], n_rows: int) -> Column:
 def by_phase(columns: Columns) -> dict[str, Column]:
     """Moves what was measured in an evaluation into columns of its own, if a column of text names phases. A
     word that names none, as damage makes them, is kept as a phase of its own."""
-    by_column = ((name, _phases_in(name, column)) for name, column in columns.items())
-    name, phases = next((pair for pair in by_column if pair[1]), ("", []))
+    may_tell = ((n, c) for n, c in columns.items() if c.is_text or column_key(n).startswith("is_"))
+    name, phases = next(((n, words) for n, c in may_tell if (words := _phases_in(n, c))), ("", []))
     if not phases:
         return _by_keys(columns)
     others, words = {key: column for key, column in columns.items() if key != name}, np.array(phases)
@@ -379,8 +381,9 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
     if role_of(path.stem) in MEASURES:  # alone, `train` and `val` are those of a loss
         columns = {f"{path.stem}/{n}" if plain(n) in OF_PHASES else n: c for n, c in columns.items()}
     columns = held_out_by_file(path, columns)
-    metrics = [name for name in columns if not is_counter(name)]
-    if not (loss := loss_of(path)) or any(map(names_a_loss, metrics)):
+    loss = loss_of(path)
+    metrics = [name for name in columns if not is_counter(name)] if loss else []
+    if not loss or any(map(names_a_loss, metrics)):
         return {"": columns}
     silent = [name for name in metrics if role_of(name) is Role.OTHER and not _is_aside(name, columns[name])]
     if len(silent) > 1 and len(silent) == len(metrics) and all(map(says_nothing, silent)):

@@ -224,8 +224,8 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
     """Decides like `axis_of`, but by the names of the columns alone. Columns that the training ``declared``
     as steps come first. The best name wins that, with the help of the others, gives a step to at least half
     as many rows as any other does."""
-    counts = {name: "step" if name in declared else counted_by(name) for name in columns}
-    counting = [name for name, counted in counts.items() if counted]
+    counting = [name for name in columns if name in declared or step_rank(name) is not None]
+    counts = {name: "step" if name in declared else counted_by(name) for name in counting}
     counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
     whole = {name: columns[name].whole() for name in counting if _is_axis(columns[name].values)}
     counters = [name for name, column in whole.items() if not _is_amount(name, column, columns)]
