@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from chronicle.errors import UsageError
+from chronicle.metrics import names as by_name
 from chronicle.metrics.aliases import ALIASES
 from chronicle.metrics.by_values import by_values
 from chronicle.metrics.names import _role_of_numbered, dataset_of, plain, role_of, unit_of
@@ -145,6 +146,22 @@ def test_the_number_of_a_layer_tells_no_role(number: str) -> None:
 def test_a_name_that_nobody_would_give_costs_no_square_of_its_length(piece: str) -> None:
     """So long that as many steps as its square would not come to an end."""
     assert role_of(piece * 100_000) is Role.OTHER
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        (),
+        ("loss", "layer_12/norm", "layer_3/norm", "val_loss_2024", "١٢ loss"),
+        ("two\nlines 10", "loss 10", ""),
+        ("loss" + "1" * 1000, "loss 1"),
+    ],
+    ids=["no name", "numbers", "a line end", "a long name"],
+)
+def test_names_that_are_asked_together_say_what_each_says_alone(metrics: tuple[str, ...]) -> None:
+    alone = {name: by_name.without_numbers(name) for name in metrics}
+    assert by_name.without_their_numbers(metrics) == alone
+    assert by_name.roles_of(metrics) == {name: role_of(name) for name in metrics}
 
 
 def test_spelling_does_not_matter() -> None:

@@ -286,7 +286,8 @@ def by_phase(columns: Columns) -> dict[str, Column]:
     """Moves what was measured in an evaluation into columns of its own, if a column of text names phases. A
     word that names none, as damage makes them, is kept as a phase of its own."""
     may_tell = ((n, c) for n, c in columns.items() if c.is_text or column_key(n).startswith("is_"))
-    name, phases = next(((n, words) for n, c in may_tell if (words := _phases_in(n, c))), ("", []))
+    by_column = ((n, _phases_in(n, c)) for n, c in may_tell)
+    name, phases = next((pair for pair in by_column if pair[1]), ("", []))
     if not phases:
         return _by_keys(columns)
     others, words = {key: column for key, column in columns.items() if key != name}, np.array(phases)

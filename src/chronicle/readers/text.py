@@ -298,7 +298,7 @@ class OnDemand:
         return (has_zeros if self.binary else is_text) and (not self.opens or opens in self.opens)
 
     def identify(self, head: Head) -> bool:
-        possible = self.may_be(head.kind) and head.start.startswith(self.starts)
+        possible = head.start.startswith(self.starts) and self.may_be(head.kind)
         return possible and bool(self._module.identify(head))
 
     def read(self, path: Path) -> list[Attempt]:

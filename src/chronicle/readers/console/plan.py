@@ -113,12 +113,13 @@ def _may_train(lines: Sequence[bytes]) -> bool:
     first = dict(zip(reversed(shapes), reversed(lines), strict=True))
     frequent = (shape for shape, _ in Counter(shapes).most_common(_MOST_SHAPES))
     texts = (text_of(first[shape]) for shape in frequent if PossibleRecord.search(shape))
-    return any(_may_be_of_training(text[words_start(text)[1] :].strip()) for text in texts)
+    return any(_may_be_of_training(as_read(text[words_start(text)[1] :].strip())) for text in texts)
 
 
+@lru_cache(maxsize=1024)  # files of one folder have many lines in common
 def _may_be_of_training(text: str) -> bool:
     """Whether a line has a known name, a counter or a part of a table."""
-    text = in_english(as_read(text))
+    text = in_english(text)
     is_named = "loss" in text.lower() or header(text) or BOX.fullmatch(text)
     return bool(is_named) or any(is_judged(p.name) or pairs.counts(p) for p in pairs_in(text))
 
