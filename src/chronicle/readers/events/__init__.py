@@ -40,7 +40,9 @@ _ENDED = {1: "finished", 2: "crashed"}  # of Status; 3 is running
 _EXACT = 2.0**53  # the format only has floats; whole ones up to this become integers
 _CONFIG_TAG = re.compile(r"(?i)config|configuration|cfg|hparams|hyper_?param(eter)?s")  # of all settings
 _SUFFIX = "/text_summary"  # PyTorch's writer adds it to tags of texts
-BATCH_BYTES = 1 << 21  # of a part of a large file, or of small files that are decoded together
+# Of a part of a large file, and the share of it that small files decoded together have: what stays of these
+# lies in memory between what was only needed to decode them.
+BATCH_BYTES, SHARE_OF_SMALL = 1 << 21, 4
 Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
 
 
@@ -234,7 +236,7 @@ def _batches(logs: Iterable[Log]) -> Iterator[Batch]:
         low = pieces[-1].high if pieces else 0
         pieces.append(Piece(log, low, low + len(content)))
         contents.append(content)
-        if low + len(content) >= BATCH_BYTES:
+        if low + len(content) >= BATCH_BYTES // SHARE_OF_SMALL:
             yield from _side_by_side(pieces, contents)
     yield from _side_by_side(pieces, contents)
 
