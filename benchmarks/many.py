@@ -83,19 +83,17 @@ AGAINST = ["b001e29", "ratio", "goal"]
 
 def rows(share: float, against: Path | None = None) -> Iterator[tuple[str, ...]]:
     """The cost of each case and its goal, and both as shares of the other version's cost."""
-    own = Path(chronicle.__file__).parent.parent
-    for name, (make, number, words, goal_s, before_s) in CASES.items():
-        with tempfile.TemporaryDirectory() as temporary:
-            folder = Path(temporary) / "run"
-            folder.mkdir()
+    versions = [Path(chronicle.__file__).parent.parent, *([against] if against else [])]
+    with tempfile.TemporaryDirectory() as temporary:
+        bytecode = Path(temporary) / "bytecode"
+        for name, (make, number, words, goal_s, before_s) in CASES.items():
+            (folder := Path(temporary) / make.__name__ / "run").mkdir(parents=True)
             make(folder, n := max(int(share * number), 2))
-            versions = [own, *([against] if against else [])]
-            bytecode = Path(temporary) / "bytecode"
             costs = [[cost([*words, str(folder)], src, bytecode) for src in versions] for _ in range(TRIES)]
-        (cpu_s, peak_kib), *other = map(min, zip(*costs, strict=True))
-        row = (f"{n:,} {name}", f"{cpu_s:.1f} s", f"≤ {goal_s:g} s", f"{peak_kib / 1024:.0f} MiB")
-        ratios = ((f"{s:.1f} s", f"{cpu_s / s:.2f}", f"≤ {goal_s / before_s:.2f}") for s, _ in other)
-        yield row + next(ratios, ())
+            (cpu_s, peak_kib), *other = map(min, zip(*costs, strict=True))
+            row = (f"{n:,} {name}", f"{cpu_s:.1f} s", f"≤ {goal_s:g} s", f"{peak_kib / 1024:.0f} MiB")
+            ratios = ((f"{s:.1f} s", f"{cpu_s / s:.2f}", f"≤ {goal_s / before_s:.2f}") for s, _ in other)
+            yield row + next(ratios, ())
 
 
 def packages(text: str) -> Path:
