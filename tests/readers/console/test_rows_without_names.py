@@ -138,6 +138,19 @@ def test_a_table_under_two_lines_of_names_is_read_by_group(tmp_path: Path) -> No
     assert roles == ["validation-score", "validation-loss", "loss"]
 
 
+def test_a_row_in_groups_may_lack_the_last_border_of_its_header(tmp_path: Path) -> None:
+    """Its last group may have no name, and no bar ends its rows."""
+    head = (
+        "     |----- VALID -----|----- TRAIN -----|---Accuracy---|--------|\n"
+        "lr    iter   epoch | loss  top-1 | loss  top-1 |  Current Best | time   |\n"
+    )
+    row = "0.0001  {i}.0  {i}.0 | 0.5  {a:.3f} | {b:.3f}  75.0  |   80.5   |  0 hr 06 min\n"
+    rows = "".join(row.format(i=i, a=50 + i, b=1 / i) for i in range(1, 9))
+    read = table(read_text(tmp_path, head + "-" * 40 + "\n" + rows))
+    assert read["TRAIN loss"] == [(1, 1.0), (2, 0.5)]
+    assert read["VALID top-1"] == [(1, 51.0), (2, 52.0)]
+
+
 # --- what is no log ---
 
 NO_LOGS = {

@@ -337,7 +337,7 @@ def _names_of_deepxde(cells: Sequence[str]) -> tuple[str, ...]:
 
 
 _WITHOUT_GROUP = {"rate": "learning rate"}  # the names of columns that stand before all groups
-_GROUP_NAME = re.compile(r"\s*(?:-{3,}\s*([A-Za-z]\w*)(?:/\w+)?\s*-{3,})?\s*")
+_GROUP_NAME = re.compile(r"\s*(?:-{3,}(?:\s*([A-Za-z]\w*)(?:/\w+)?\s*-{3,})?)?\s*")
 
 
 class Groups(NamedTuple):
@@ -349,7 +349,7 @@ class Groups(NamedTuple):
 
     def read(self, text: str) -> tuple[Groups, list[Pair]] | None:
         """The table after a line with bars, and the pairs of a row, [] for a header; None for other lines."""
-        pieces = text.split("|")
+        pieces = text.rstrip().removesuffix("|").split("|")  # a row may lack the last bar of its header
         if "---" in text:
             names = [match[1] or "" for match in map(_GROUP_NAME.fullmatch, pieces) if match]
             return (Groups(names), []) if any(names) and len(names) == len(pieces) else None
