@@ -244,6 +244,19 @@ def test_a_step_and_two_losses_are_those_of_training_and_held_out(other: float, 
     assert points(attempt)["val_loss_history"] == [(step, held_out) for step, _, held_out in rows]
 
 
+@pytest.mark.parametrize("below", [lambda losses: losses, lambda losses: {"7": losses, "8": losses}])
+def test_lists_of_any_name_in_a_file_of_losses_are_a_run_each(below: Any, tmp_path: Path) -> None:
+    """The names say nothing, so the file does: of models, and of the seeds around them."""
+    losses = {"large": [3.5, 2.5, 1.5, 1.25, 1.0], "small": [3.75, 3.25, 2.75, 2.5]}
+    (file := tmp_path / "training_losses.json").write_text(json.dumps(below(losses)))
+    runs = {attempt.facts["run"]: points(attempt)["training_losses"] for attempt in read(file)}
+    seeds = ("",) if "large" in below(losses) else ("7/", "8/")
+    assert runs == {f"{seed}{n}": [*enumerate(values)] for seed in seeds for n, values in losses.items()}
+    assert json_documents.runs(file) == [*runs]
+    file.rename(other := tmp_path / "coordinates.json")
+    assert not json_documents.identify(Head.of(other))
+
+
 @pytest.mark.parametrize("n_evaluations", [4, 3])
 def test_as_many_values_as_there_are_steps_stand_at_one_each(n_evaluations: int, tmp_path: Path) -> None:
     """An evaluation told the steps of the training again, each time or but for one."""

@@ -56,6 +56,15 @@ def leaves(name: str, value: Any, joint: str, depth: int = 0) -> Iterator[tuple[
         yield name, clean(text)[:MAX_TEXT]
 
 
+def values_in(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """What an object holds, at any depth, with the keys that lead to it."""
+    if not isinstance(value, dict):
+        yield path, value
+        return
+    for key, inner in value.items():
+        yield from values_in(inner, f"{path}/{clean(key)}".lstrip("/"))
+
+
 def config_facts(config: Mapping[str, Any]) -> dict[str, Scalar]:
     """The first 1,000 hyperparameters as facts `config/<name>`, where a name is the keys joined with "/"."""
     flat = dict(islice(leaves("", config, "/"), MAX_ENTRIES))

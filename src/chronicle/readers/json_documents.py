@@ -34,7 +34,7 @@ from chronicle.metrics.names import A_LOSS, names_a_loss, plain, role_of
 from chronicle.model import Attempt, Fault, Role
 from chronicle.readers import json_lines
 from chronicle.readers.columns import WRAPPED, columns_of, number
-from chronicle.readers.facts import MAX_DEPTH, MAX_ENTRIES, from_yaml, leaves, named_facts
+from chronicle.readers.facts import MAX_DEPTH, MAX_ENTRIES, from_yaml, leaves, named_facts, values_in
 from chronicle.readers.items import are_episodes_of_evaluation, names_an_evaluation
 from chronicle.readers.json_lines import Row, flat, flat_rows, parsed, tells_of_training, whole_document
 from chronicle.readers.runs_in_table import attempts_of, curve_named_by, loss_of, runs_of
@@ -122,7 +122,8 @@ def runs(path: Path) -> list[str]:
 def runs_in(path: Path, document: Any) -> list[str]:
     """The names of the runs in the document of a file, as `runs` returns them."""
     tables = list(islice(_tables(document), MAX_TABLES))
-    return [run for run in runs_of(path, columns_of(_rows(tables))) if run]
+    rows = _rows(tables) or _named_by_file(document, path)
+    return [run for run in runs_of(path, columns_of(rows)) if run]
 
 
 def read(path: Path) -> list[Attempt]:
@@ -283,7 +284,13 @@ def _counted(name: str) -> str:
 
 def _named_by_file(document: Any, path: Path) -> list[Row]:
     """The rows of a list whose metric is named by the file: a list of numbers, also in quotes, of a step with
-    one number or two, or of time, step and value, as TensorBoard exports them; [] for any other document."""
+    one number or two, or of time, step and value, as TensorBoard exports them; or those of an object of lists
+    of losses, which are columns under any names. [] for any other document."""
+    if isinstance(document, dict) and loss_of(path):
+        columns = dict(values_in(document))
+        are_losses = all(isinstance(cells, list) and _are_decimal(cells) for cells in columns.values())
+        longest = max(map(len, columns.values())) if are_losses and columns else 0
+        return [{n: cells[i] for n, cells in columns.items() if i < len(cells)} for i in range(longest)]
     if not isinstance(document, list) or len(document) < MIN_CELLS:
         return []
     if all(map(_is_point, document)):
@@ -460,8 +467,13 @@ def _ends(n_cells: int, n_rows: int) -> range:
 def _measures(path: str, columns: Mapping[str, list[Any]]) -> bool:
     """Whether columns are metrics of boosting, which may have any name: the path ends with that of a phase,
     all columns are equally long, and most of their numbers have decimals."""
-    floats = (2 * sum(isinstance(cell, float) for cell in cells) > len(cells) for cells in columns.values())
-    return names_a_phase(path) and len({len(cells) for cells in columns.values()}) == 1 and all(floats)
+    are_floats = all(map(_are_decimal, columns.values()))
+    return names_a_phase(path) and len({len(cells) for cells in columns.values()}) == 1 and are_floats
+
+
+def _are_decimal(cells: Sequence[Any]) -> bool:
+    """Whether there are enough cells for a course, and most are numbers with decimals."""
+    return len(cells) >= MIN_CELLS and 2 * sum(isinstance(cell, float) for cell in cells) > len(cells)
 
 
 def names_a_phase(path: str) -> bool:
