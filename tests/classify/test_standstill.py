@@ -56,6 +56,19 @@ def test_the_explanation_that_made_a_course_wins(kind: str) -> None:
     assert kind in (NEVER, HEALTHY) or scores[kind] - best > 10
 
 
+@pytest.mark.parametrize(("stops_at", "stands_still"), [(None, False), (0.4, True)])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_loss_that_slows_down_to_the_end_does_not_stand_still(
+    stops_at: float | None, stands_still: bool, seed: int
+) -> None:
+    """A learning rate that nobody logged follows a cosine; or the fall is over at once."""
+    t = np.linspace(0, 1, 10_000)
+    way = t + np.sin(np.pi * t) / np.pi if stops_at is None else np.minimum(t / stops_at, 1)
+    values = 254 - 20 * way + np.random.default_rng(seed).normal(0, 1.5, 10_000)
+    found = classify({"loss": values}).patterns
+    assert ("plateau" in found) == stands_still
+
+
 @pytest.mark.parametrize("skipped", [0, 20], ids=["learning rate from the start", "twenty steps are skipped"])
 def test_a_loss_waits_for_no_learning_in_steps_that_are_skipped(skipped: int) -> None:
     """A quarter of a hundred steps stays at the first level; nothing else is logged but the learning rate."""

@@ -8,7 +8,8 @@ log units the floor would not be additive. All shapes are fitted at once to at m
 Five explanations of the course of a whole run compete, over at most 256 medians of its loss:
 
     never     c
-    healthy   E + A phi(t); or cooled towards the end: E + A phi(t) - D t^3
+    healthy   E + A phi(t); or cooled towards the end: E + A phi(t) - D t^3; or as fast as a learning rate
+              that follows a cosine: E + A (1 - t - sin(pi t) / pi)
     stopped   E + A phi(min(t, T))
     waits     E + A phi(max(t - T, 0))
     climbs    E + A exp(-t / a) - B exp(-t / b), a at least three times b
@@ -419,6 +420,7 @@ def families(places: bytes) -> tuple[Family, ...]:
         family(NEVER),
         family(HEALTHY, phi),
         family(HEALTHY, phi, np.tile(-(t**3), (laws, 1))),
+        family(HEALTHY, (1 - t - np.sin(np.pi * t) / np.pi)[None]),
         family(STOPPED, stopped.reshape(-1, n), at=np.tile(times, laws)),
         family(WAITS, waits.reshape(-1, n), at=np.tile(times, laws)),
         family(CLIMBS, slow, -fast),
