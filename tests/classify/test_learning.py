@@ -213,6 +213,19 @@ def test_both_losses_rising_is_divergence_and_not_overfitting() -> None:
     assert patterns(curve.run()) == {"divergence-no-spike"}
 
 
+@pytest.mark.parametrize(("together", "overfits"), [(0.9, False), (0.0, True)])
+@pytest.mark.parametrize("seed", [0, 3, 4])
+def test_losses_that_rise_together_do_not_overfit(together: float, overfits: bool, seed: int) -> None:
+    """Both scatter, and only the last values of the training lie below what it was before."""
+    rng, epochs = np.random.default_rng(seed), np.arange(200)
+    trend, rise = 4 * np.exp(-epochs / 25) - 4, 0.4 * (epochs >= 170)
+    loss = trend + together * rise + 0.12 * rng.standard_normal(200)
+    loss[-4:] -= 0.5 * (together > 0)
+    held_out = trend + rise + 0.12 * rng.standard_normal(200)
+    found = classify({"loss": np.exp(loss), "val_loss": np.exp(held_out)}).patterns
+    assert ("overfitting" in found) is overfits
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_abrupt_lasting_fall_is_sudden_improvement(kind: str) -> None:
     curve = Curve(7, **KINDS[kind])

@@ -6,6 +6,7 @@ overfitting
     tenth) and by five standard errors, or by 15 % and three errors if its ranks rise, or by 15 % if up to
     five values get worse one by one; and half as far again as it had risen and come back before. The minimum
     lies before the last tenth of the run, and the training loss fell by 1.5 % since, or six values are noise.
+    If the training loss rises by three errors, too (medians of thirds), so must the gap.
     Where a held-out score got better, the loss must rise by 5 % and by more than its errors fell, or by 15 %.
     Or, where no held-out loss tells, a held-out score lost a third of its gain for good while the training
     loss fell.
@@ -56,6 +57,7 @@ LEAST_SCORE_FALL = 0.05  # of a score's best value: a smaller fall has no practi
 LEAST_RISE = 0.05  # of a held-out loss: less is no reason to doubt what was learned
 GAIN_LOST_SHARE = 1 / 6  # of what a held-out loss had fallen by, where that is less than a tenth of it
 FEWEST_EPOCHS, FEWEST_EVALUATIONS = 3, 6  # with a best one and two after it; whose noise can be told
+THIRD = 1 / 3  # of the stretch since the minimum, as in `risen_from_minimum`
 RISING_ERRORS = 2.0, 3.0  # of the ranks since the minimum of few evaluations, and of 30 or more
 
 
@@ -101,6 +103,9 @@ def _overfits(
     moved = min(limits.moved, need)
     if _sum_falls([turn(s, steps[low], steps[-1]) for s in others], moved):
         return None
+    trained, tested = (turn(s, steps[low], steps[-1], THIRD) for s in (loss, validation))
+    if _rises_alike(trained, tested, limits):
+        return None
     measured = (turn(s, steps[low], steps[-1]) for s in (loss, *of_training(attempt)))
     gains = [(t.before - t.after, limits.other_t * t.error) for t in filter(None, measured)]
     if not gains or min(gain + unsure for gain, unsure in gains) < moved:
@@ -119,6 +124,15 @@ def _overfits(
 def of_training(attempt: AttemptView) -> list[Series]:
     """The losses whose names say that they are of training data, which may be evaluated."""
     return [s for s in attempt.by_role(Role.LOSS) if OF_TRAINING & name_words(s.metric)]
+
+
+def _rises_alike(trained: Turn | None, held_out: Turn | None, limits: Thresholds) -> bool:
+    """Whether the training loss surely rises, too, and the held-out loss by no more than that and errors."""
+    if trained is None or held_out is None:
+        return False
+    rise, apart = trained.after - trained.before, held_out.after - held_out.before
+    sure = rise > limits.joint_t * trained.error
+    return sure and apart - rise < limits.joint_t * float(np.hypot(held_out.error, trained.error))
 
 
 def _sum_falls(turns: Sequence[Turn | None], moved: float) -> bool:
@@ -217,12 +231,12 @@ class Turn(NamedTuple):
     error: float
 
 
-def turn(loss: Series, start: float, end: float) -> Turn | None:
-    """The level of a loss before and after two steps, and the error of their difference. A loss of zero (data
-    that is known by heart) counts as its lowest value."""
+def turn(loss: Series, start: float, end: float, share: float = 0.1) -> Turn | None:
+    """The level of a loss around a step and in the last ``share`` of the stretch from it to another, and the
+    error of their difference. A loss of zero (data that is known by heart) counts as its lowest value."""
     lowest = np.min(loss.values, initial=np.inf, where=loss.values > 0)
     course = positive(replace(loss, values=np.where(loss.values == 0, lowest, loss.values)))
-    before, after = both_ends(*course, start, end)
+    before, after = both_ends(*course, start, end, share)
     if not len(before) or not len(after):
         return None
     noise = measure.difference_noise(course[1]) if len(course[1]) >= FEWEST_EVALUATIONS else 0.0  # unknown
@@ -230,9 +244,11 @@ def turn(loss: Series, start: float, end: float) -> Turn | None:
     return Turn(median(before), median(after), error)
 
 
-def both_ends(steps: Floats | Steps, values: Floats, start: float, end: float) -> tuple[Floats, Floats]:
-    """The values around the start of a stretch, and from its last tenth on."""
-    near = max(0.1 * (end - start), 1.0)
+def both_ends(
+    steps: Floats | Steps, values: Floats, start: float, end: float, share: float = 0.1
+) -> tuple[Floats, Floats]:
+    """The values around the start of a stretch, and in its last ``share``."""
+    near = max(share * (end - start), 1.0)
     return values[np.abs(steps - start) <= near], values[steps >= end - near]
 
 
