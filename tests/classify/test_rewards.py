@@ -169,6 +169,18 @@ def test_no_reward_hacking(reward: NDArray[np.float64], score: NDArray[np.float6
     assert not findings_of("reward-hacking", reward=reward + NOISE[0], eval__judge_score=score + NOISE[1])
 
 
+def test_a_judge_of_few_evaluations() -> None:
+    scores = np.full(len(T), np.nan)
+    scores[::40] = (TURNS + 0.3 * NOISE[1])[::40]  # every fortieth step is evaluated: 25 values
+    (finding,) = findings_of("reward-hacking", reward=0.2 + T + NOISE[0], eval__judge_score=scores)
+    assert finding.metric == "eval/judge_score"
+
+
+def test_a_penalty_beside_the_reward_only_falls() -> None:
+    falls = findings_of("reward-hacking", reward=0.2 + T + NOISE[0], penalty_reward=-3 * T + NOISE[1])
+    assert not falls
+
+
 def test_the_best_of_a_batch_falls_where_answers_come_closer() -> None:
     assert not findings_of("reward-hacking", reward=0.2 + T + NOISE[0], reward__max=TURNS + NOISE[1])
 

@@ -62,8 +62,9 @@ kl-blow-up
 reward-hacking
     Sees: a reward that rises while a score that is not trained on falls.
     Rule: the score loses a third of its gain, by six errors, ends no nearer to its best level than to its
-    lowest since, and since its best level the reward has risen by four errors and kept that.
-    Blind to: rewards without a second judge, and scores of fewer than 50 values.
+    lowest since, and since its best level the reward has risen by four errors and kept that. A score of the
+    training itself must have risen first: a penalty that is logged beside the reward only falls.
+    Blind to: rewards without a second judge, and scores of fewer than 16 values (50 of the training itself).
     False alarm: a score that was traded for the reward on purpose.
     Source: Gao et al. (arXiv:2210.10760): the gold reward falls where the proxy still rises.
 """
@@ -278,10 +279,11 @@ _START_SAMPLES = 5  # whose median is the level at the start
 _ENTROPY_BLOCKS = 64  # a policy may come back for less than one of them
 
 
-def in_blocks(series: Series, most: int) -> tuple[Floats, Floats]:
-    """The first steps and the medians of blocks, ``most`` at most, of three values or more; empty for few."""
+def in_blocks(series: Series, most: int, fewest: int = measure.OBJECTIVE_POINTS) -> tuple[Floats, Floats]:
+    """The first steps and the medians of blocks, ``most`` at most, of three values or more; empty for less
+    than the ``fewest`` values."""
     known = finite(series)
-    if len(known) < measure.OBJECTIVE_POINTS:
+    if len(known) < fewest:
         return np.zeros(0), np.zeros(0)
     parts = np.array_split(np.arange(len(known)), min(most, len(known) // 3))
     first = known.steps[[part[0] for part in parts]].astype(float)
@@ -394,12 +396,16 @@ def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if objective is None:
         return
     for score in attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE):
-        fall = None if is_extreme(score.metric) or goes_along(score, objective) else ascent(score)
-        way = ascent(objective.pick(objective.steps >= fall.best_step)) if fall and fall.collapsed else None
-        if fall is None or way is None or not way.learned or way.gained < least or way.last <= way.first:
+        held_out = score.role is Role.VALIDATION_SCORE
+        fewest = measure.FEWEST_POINTS if held_out else measure.OBJECTIVE_POINTS
+        fall = None if is_extreme(score.metric) or goes_along(score, objective) else ascent(score, fewest)
+        if fall is None or (fall.best_step <= score.steps[0] and not held_out):
+            continue
+        way = ascent(objective.pick(objective.steps >= fall.best_step)) if fall.collapsed else None
+        if way is None or not way.learned or way.gained < least or way.last <= way.first:
             continue
         sign = direction(score)
-        steps, levels = in_blocks(score, measure.BLOCKS)
+        steps, levels = in_blocks(score, measure.BLOCKS, fewest)
         if fall.last - (sign * levels)[steps >= fall.best_step].min() > fall.best - fall.last:
             continue  # it swings: it has come back from a deeper fall
         checks = [
