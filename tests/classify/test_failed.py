@@ -155,6 +155,11 @@ def test_a_loss_that_is_noise_around_one_level_has_learned_nothing(n: int, sprea
     assert (judged.verdict, judged.patterns) == ("worrying", ("plateau",))
 
 
+@pytest.mark.parametrize(("first", "named"), [(21, "plateau"), (200, "near-perfect")])
+def test_a_flat_loss_of_which_the_first_steps_are_not_logged_is_a_plateau(first: int, named: str) -> None:
+    assert classify({"loss": (first + np.arange(479), around(2.335, 479, 0.023))}).patterns == (named,)
+
+
 @pytest.mark.parametrize(("n", "named"), [(19, ()), (190, ("plateau",))])
 def test_few_losses_of_which_none_could_show_a_fall_are_no_plateau(n: int, named: tuple[str, ...]) -> None:
     """Nineteen batches of a quarter more or less could hide that their loss falls by a tenth."""

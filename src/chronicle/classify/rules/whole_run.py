@@ -349,7 +349,8 @@ def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
     if not long:
         return None
     first = long[0][1]  # what is logged ever more often begins at the distance of its first values
-    if begins_late(view.span, max(step_gap(first), *np.diff(first.steps[:2]))):
+    start = view.thresholds.settling * view.span[1]  # of which every log may miss as much
+    if begins_late(view.span, max(start, step_gap(first), *np.diff(first.steps[:2]))):
         return None
     whole = np.concatenate(losses := [y for *_, y in long])
     if len(whole) < FEWEST_POINTS or any(moves(y) for y in (whole, *losses) if len(y) >= FEWEST_POINTS):
