@@ -254,7 +254,7 @@ def test_a_folder_of_aim_is_read_from_a_copy(tmp_path: Path) -> None:
     for place in (f"aim://{project}", project):
         (attempt,) = read(place)
         assert attempt.series["train/loss"].steps.tolist() == [*range(24)]
-    with pytest.raises(LogError, match="whose own package does not open what is not trusted"):
+    with pytest.raises(LogError, match=r"which only Aim.s own package reads, and not if it is untrusted"):
         local(project, Confines(project, trusted=False))
     csv_log(project / "metrics.csv", {"loss": [(1, 2.0), (2, 1.5)]})
     assert [*read(project)[0].series] == ["loss"]  # a repository beside logs is named by its address
