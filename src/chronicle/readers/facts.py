@@ -36,6 +36,7 @@ _CONFIG = re.compile(r"config|hyper|hparams|^(training_)?args$|^arguments$|param
 _CANONICAL = {"seed": "seed", "random_seed": "seed", "dataset": "dataset", "dataset_name": "dataset"}
 _CANONICAL |= {"world_size": "world_size", "num_processes": "world_size"}  # the latter of accelerate
 
+_NOT_IN_YAML = re.compile(r"[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _NUMBER = re.compile(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _WORDS = {"null": None, "~": None, "": None, "true": True, "false": False, ".nan": "nan", ".inf": "inf"}
@@ -90,11 +91,19 @@ def below_config(name: str) -> str:
 
 
 def from_yaml(text: str) -> Any:
-    """Reads the mapping or list in a YAML document; {} if it contains neither. No document is refused: a tag
-    (`!!python/object:...`) is dropped, an alias stays as written, and all before a syntax error is kept."""
+    """The mapping or list in a YAML document, as far as it can be read (`yaml_prefix`)."""
+    return yaml_prefix(text)[0]
+
+
+def yaml_prefix(text: str) -> tuple[Any, bool]:
+    """The mapping or list in a YAML document ({} if it contains neither), and whether that is all of it. No
+    document is refused: a tag (`!!python/object:...`) is dropped, an alias stays as written, all lines before
+    a syntax error or a control character are kept, and of values of one name the first."""
     import yaml  # here, because the import takes longer than reading most logs
 
-    begun = [(False, list[Any]())]  # is it a mapping; its items, or keys and values in turn
+    if damage := _NOT_IN_YAML.search(text):
+        return yaml_prefix(text[: damage.start()].rpartition("\n")[0])[0], False
+    begun, is_whole = [(False, list[Any]())], False  # is it a mapping; its items, or keys and values in turn
     with suppress(yaml.YAMLError):
         for event in yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             if isinstance(event, yaml.CollectionStartEvent):
@@ -106,15 +115,19 @@ def from_yaml(text: str) -> Any:
             elif isinstance(event, yaml.ScalarEvent):
                 plain = event.value if event.style else scalar(event.value)
                 begun[-1][1].append(plain.rstrip("\n") if event.style in ("|", ">") else plain)
+        is_whole = True
     while len(begun) > 1:
         _end_last(begun)
     value: Any = next(iter(begun[0][1]), {})
-    return value if isinstance(value, dict | list) else {}
+    return (value if isinstance(value, dict | list) else {}), is_whole
 
 
 def _end_last(begun: list[tuple[bool, list[Any]]]) -> None:
     is_mapping, items = begun.pop()
-    begun[-1][1].append(dict(zip(map(str, items[::2]), items[1::2], strict=False)) if is_mapping else items)
+    mapping = dict[str, Any]()
+    for name, value in zip(items[::2], items[1::2], strict=False) if is_mapping else ():
+        mapping.setdefault(str(name), value)
+    begun[-1][1].append(mapping if is_mapping else items)
 
 
 def scalar(text: str) -> Any:

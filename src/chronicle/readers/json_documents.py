@@ -30,11 +30,11 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from chronicle.metrics.aliases import OF_PHASES
-from chronicle.metrics.names import A_LOSS, names_a_loss, plain, role_of
+from chronicle.metrics.names import names_a_loss, role_of
 from chronicle.model import Attempt, Fault, Role
 from chronicle.readers import json_lines
 from chronicle.readers.columns import WRAPPED, columns_of, number
-from chronicle.readers.facts import MAX_DEPTH, MAX_ENTRIES, from_yaml, leaves, named_facts, values_in
+from chronicle.readers.facts import MAX_DEPTH, MAX_ENTRIES, leaves, named_facts, values_in, yaml_prefix
 from chronicle.readers.items import are_episodes_of_evaluation, names_an_evaluation
 from chronicle.readers.json_lines import Row, flat, flat_rows, parsed, tells_of_training, whole_document
 from chronicle.readers.runs_in_table import attempts_of, curve_named_by, loss_of, runs_of
@@ -103,8 +103,11 @@ def _document(head: Head) -> tuple[Any, bool]:
 
 
 def _yaml(head: Head) -> tuple[Any, bool]:
+    """The document in a YAML file up to where it is damaged, or cut in a line, and whether it is."""
     with head.opened() as file:
-        return from_yaml(file.read()), False
+        lines, _, rest = file.read().rpartition("\n")
+    document, is_whole = yaml_prefix(lines + "\n")
+    return document, bool(rest) or not is_whole
 
 
 def _is_yaml(head: Head) -> bool:
@@ -132,8 +135,8 @@ def read(path: Path) -> list[Attempt]:
     return attempts_in(path, *whole_document(path, _document))
 
 
-def attempts_in(path: Path, document: Any, faults: Sequence[Fault] = ()) -> list[Attempt]:
-    """The attempts in the document of a file, as `read` returns them."""
+def attempts_in(path: Path, document: Any, faults: Sequence[Fault] = (), **known: Any) -> list[Attempt]:
+    """The attempts in a document; ``known`` is passed to `attempts_of`."""
     tables = list(islice(_tables(document), MAX_TABLES))
     rows = _rows(tables) or _named_by_file(document, path)
     logged = {f"{table.path}/{name}".lstrip("/") for table in tables for name in table.rows[0]}
@@ -142,9 +145,9 @@ def attempts_in(path: Path, document: Any, faults: Sequence[Fault] = ()) -> list
     stated = dict(islice(others, MAX_ENTRIES))
     facts, columns = named_facts(stated.items()), columns_of(rows)
     if not are_episodes_of_evaluation(rows, stated):
-        return attempts_of(path, len(rows), columns, facts=facts, faults=faults)
+        return attempts_of(path, len(rows), columns, facts=facts, faults=faults, **known)
     facts["rows"] = "episodes of an evaluation, no steps"
-    episodes = attempts_of(path, len(rows), columns, counted=False, facts=facts, faults=faults)
+    episodes = attempts_of(path, len(rows), columns, counted=False, facts=facts, faults=faults, **known)
     return [replace(attempt, axis="item") for attempt in episodes]
 
 
@@ -261,20 +264,12 @@ def _logged_rows(value: list[Any]) -> list[Row] | None:
     kinds = [set(map(_counted, row)) - {""} for row in rows]
     measured = (any(isinstance(cell, float) for cell in row.values()) for row in rows)
     steps = sum("step" in k or ("epoch" in k and m) for k, m in zip(kinds, measured, strict=True))
-    steps = steps or sum(map(_is_bare, rows))
+    steps = steps or sum(map(json_lines.is_bare, rows))
     judged = sum(
         bool(kind) and any(map(tells_of_training, row)) for kind, row in zip(kinds, rows, strict=True)
     )
     logged = judged if len(rows) < MIN_ROWS else max(steps, judged)
     return rows if logged >= MIN_JUDGED_ROWS and 2 * logged >= len(rows) else None
-
-
-def _is_bare(row: Row) -> bool:
-    """Whether a row without a counter contains only numbers, one of which is a loss and none an id."""
-    names = [*map(plain, row)]
-    numeric = all(isinstance(cell, int | float | None) for cell in row.values())
-    counted = any(name.split()[-1:] in (["id"], ["idx"], ["index"]) for name in names)
-    return numeric and not counted and any(map(A_LOSS.search, names))
 
 
 def _counted(name: str) -> str:
@@ -489,10 +484,15 @@ def _prefixed(table: Table) -> Iterator[Row]:
     return ({full_names[name]: cell for name, cell in row.items()} for row in table.rows)
 
 
+def _read_yaml(path: Path) -> list[Attempt]:
+    document, is_cut = _yaml(Head.of(path))
+    return attempts_in(path, document, truncated=is_cut)
+
+
 BY_NAME = {
     "yaml": SimpleNamespace(
         identify=_is_yaml,
         runs=lambda path: runs_in(path, _yaml(Head.of(path))[0]),
-        read=lambda path: attempts_in(path, _yaml(Head.of(path))[0]),
+        read=_read_yaml,
     )
 }

@@ -21,7 +21,7 @@ import orjson
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import RUN_NAMES
-from chronicle.metrics.names import JUDGED, LOSSES, role_of
+from chronicle.metrics.names import A_LOSS, JUDGED, LOSSES, plain, role_of
 from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Fault, Place, Role, Steps
 from chronicle.readers.columns import CLOSING, FILTERED_LOSS, Builder, attempt_of, columns_of, text_of
@@ -353,6 +353,14 @@ def parsed(head: Head) -> tuple[Any, bool]:
         text = file.read()
     value, end = JSON.raw_decode(text, len(text) - len(text.lstrip(_BLANK)))
     return value, bool(text[end:].strip(_BLANK))
+
+
+def is_bare(row: Row) -> bool:
+    """Whether a row without a counter contains only numbers, one of which is a loss and none an id."""
+    names = [*map(plain, row)]
+    numeric = all(isinstance(cell, int | float | None) for cell in row.values())
+    counted = any(name.split()[-1:] in (["id"], ["idx"], ["index"]) for name in names)
+    return numeric and not counted and any(map(A_LOSS.search, names))
 
 
 def whole_document(
