@@ -77,13 +77,13 @@ def test_tables_of_a_document_are_told_apart_by_their_paths(tmp_path: Path) -> N
 def test_rows_of_several_runs_are_several_runs(tmp_path: Path) -> None:
     rows = [{"run_name": "ab"[i % 2], "step": i // 2, "loss": 3.0 - i} for i in range(8)]
     file = document(tmp_path, {"config": {"lr": 0.1}, "rows": rows})
-    attempts = json_documents.read(file)
+    attempts = json_documents.BY_NAME["json"].read(file)
     assert [points(attempt) for attempt in attempts] == [
         {"loss": [(0, 3.0), (1, 1.0), (2, -1.0), (3, -3.0)]},
         {"loss": [(0, 2.0), (1, 0.0), (2, -2.0), (3, -4.0)]},
     ]
     assert [attempt.facts for attempt in attempts] == [{"run": run, "config/lr": 0.1} for run in "ab"]
-    assert json_documents.runs(file) == ["a", "b"]
+    assert json_documents.BY_NAME["json"].runs(file) == ["a", "b"]
 
 
 def test_columns_are_rows_written_the_other_way(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_table_without_a_step_beside_one_of_another_length_that_has_it(tmp_pat
 
     def steps_of(**lists: list[float]) -> list[int]:
         (tmp_path / "h.json").write_text(json.dumps({"log": rows, **lists}))
-        series = json_documents.read(tmp_path / "h.json")[0].series
+        series = json_documents.BY_NAME["json"].read(tmp_path / "h.json")[0].series
         assert series["log/value_loss"].steps.tolist() == list(range(1, 9))
         return next(series[name].steps.tolist() for name in lists)
 
@@ -252,7 +252,7 @@ def test_lists_of_any_name_in_a_file_of_losses_are_a_run_each(below: Any, tmp_pa
     runs = {attempt.facts["run"]: points(attempt)["training_losses"] for attempt in read(file)}
     seeds = ("",) if "large" in below(losses) else ("7/", "8/")
     assert runs == {f"{seed}{n}": [*enumerate(values)] for seed in seeds for n, values in losses.items()}
-    assert json_documents.runs(file) == [*runs]
+    assert json_documents.BY_NAME["json"].runs(file) == [*runs]
     file.rename(other := tmp_path / "coordinates.json")
     assert not json_documents.identify(Head.of(other))
 

@@ -22,6 +22,7 @@ from tests.readers.tracker_writers import trackio_log
 
 from chronicle.errors import BadLog
 from chronicle.readers import binary_tables, read
+from chronicle.readers.columns import Table
 from chronicle.readers.runs_in_table import runs_of
 from chronicle.readers.step_axis import Column
 from chronicle.readers.text import Head
@@ -173,7 +174,7 @@ def test_runs_of_against_the_obvious_way() -> None:
             )
             for name in rows[0]
         }
-        by_run = runs_of(Path("log.parquet"), columns)
+        by_run = runs_of(Table(Path("log.parquet"), n_rows, columns))
         assert list(by_run) == list(obvious)
         assert {
             run: {name: c.values.tolist() for name, c in made.items() if name != "step" and len(c.rows)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from chronicle.classify import classify
 from chronicle.cli.doctor import examine
 from chronicle.model import Attempt, Role
 from chronicle.readers import csv_tables, json_lines, read, runs_below, runs_in_table
+from chronicle.readers.columns import Table
 from chronicle.timeline import stitch
 
 WIDE = "run_id,run_name,step,loss\nx1,a,1,3.0\nx2,b,1,4.0\nx1,a,2,2.0\nx2,b,2,\n,,3,9.0\n"
@@ -143,9 +143,9 @@ def test_a_table_of_many_runs_is_read_in_proportion_to_its_rows(
     n_read: list[int] = []
     real = runs_in_table.attempt_of
 
-    def counted(path: Path, n_rows: int, *args: Any, **options: Any) -> Attempt:
-        n_read.append(n_rows)
-        return real(path, n_rows, *args, **options)
+    def counted(table: Table) -> Attempt:
+        n_read.append(table.n_rows)
+        return real(table)
 
     monkeypatch.setattr(runs_in_table, "attempt_of", counted)
     rows = [{"run": f"r{run}", "step": step, "loss": 3.0 - step} for run in range(300) for step in range(4)]

@@ -40,8 +40,8 @@ def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
 
 def with_care(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every line by itself."""
-    monkeypatch.setattr(csv_cells.Table, "_read_plain", lambda *_: False)
-    monkeypatch.setattr(csv_cells.Table, "_numbers", lambda *_: None)
+    monkeypatch.setattr(csv_cells.Cells, "_read_plain", lambda *_: False)
+    monkeypatch.setattr(csv_cells.Cells, "_numbers", lambda *_: None)
     monkeypatch.setattr(json_lines, "_objects", lambda block: ())
     monkeypatch.setattr(json_lines, "_shapes", lambda records, counts: [])
 
@@ -188,7 +188,7 @@ def test_a_spelled_nan_and_a_text_cost_no_later_block_its_pace(
     rows = [f"{i},{i / 7!r},,{'nan' if i % 3 else i},{'ab'[i % 2]}\n" for i in range(3000)]
     (tmp_path / "log.csv").write_text("step,loss,none,grad_norm,host\n" + "".join(rows))
     in_blocks(monkeypatch, 1 << 12, 1 << 12)
-    monkeypatch.setattr(csv_cells.Table, "add_lines", only_once(csv_cells.Table.add_lines))
+    monkeypatch.setattr(csv_cells.Cells, "add_lines", only_once(csv_cells.Cells.add_lines))
     (attempt,) = csv_tables.read(tmp_path / "log.csv")
     assert attempt.series["loss"].values.tolist() == [i / 7 for i in range(3000)]
     assert [i for i, v in enumerate(attempt.series["grad_norm"].values) if v == v] == [*range(0, 3000, 3)]
@@ -286,13 +286,13 @@ def test_columns_that_are_read_together_are_those_read_one_by_one(
 ) -> None:
     """All numbers of a table with more columns than rows are read at once."""
     (file := tmp_path / "log.csv").write_text("\n".join(["step,loss,a,b,c,d", *rows]) + "\n")
-    together, real = list[bool](), csv_cells.Table._numbers
+    together, real = list[bool](), csv_cells.Cells._numbers
 
-    def noting(table: csv_cells.Table, rows: list[list[str]]) -> Any:
+    def noting(table: csv_cells.Cells, rows: list[list[str]]) -> Any:
         together.append((numbers := real(table, rows)) is not None)
         return numbers
 
-    monkeypatch.setattr(csv_cells.Table, "_numbers", noting)
+    monkeypatch.setattr(csv_cells.Cells, "_numbers", noting)
     at_once = attempts(csv_tables.read, file)
     with_care(monkeypatch)
     assert at_once == attempts(csv_tables.read, file)

@@ -34,12 +34,13 @@ from chronicle.metrics.aliases import METRIC_NAMES, OF_PHASES, OF_TRAINING, RUN_
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import name_words, names_a_loss, role_of
 from chronicle.model import Attempt, Fault, Place, Role
-from chronicle.readers import json_documents, runs_in_table
-from chronicle.readers.columns import columns_of, names_by_values, written_rows
+from chronicle.readers import json_documents
+from chronicle.readers.columns import Table, names_by_values, written_rows
 from chronicle.readers.csv_tables import names_of
 from chronicle.readers.items import LARGEST_GRID
 from chronicle.readers.json_documents import MIN_CELLS, fewest_cells, rows_of_columns
 from chronicle.readers.packed import zip_members
+from chronicle.readers.runs_in_table import TableReader, attempts_of, names_of_runs, places_rows
 from chronicle.readers.step_axis import Column, column_key, counted_by, counts_steps
 from chronicle.readers.text import NPY_STARTS, PARQUET_STARTS, ZIP_STARTS, Head, clean
 from chronicle.readers.trackers.offline import is_trackio
@@ -88,27 +89,28 @@ def _kinds(path: Path) -> dict[str, str]:
 
 def runs(path: Path) -> list[str]:
     """The names of the runs in the table (the fact "run" of their attempts). Raises BadLog as `read`."""
-    keys = [name for name in _kinds(path) if column_key(name) in RUN_NAMES]
-    columns, n_rows, _ = _columns(path, keys) if keys else ({}, 0, [])
-    if columns and n_rows <= LARGEST_GRID:  # it may hold one result of each run
+    if not (keys := [name for name in _kinds(path) if column_key(name) in RUN_NAMES]):
+        return []
+    table = _table(path, keys)
+    if table.n_rows <= LARGEST_GRID:  # it may hold one result of each run
         return [attempt.facts["run"] for attempt in read(path) if "run" in attempt.facts]
-    return [run for run in runs_in_table.runs_of(path, columns) if run] if columns else []
+    return names_of_runs(table)
 
 
 def read(path: Path) -> list[Attempt]:
     """One attempt for each run, from the columns of numbers and from texts that give a row its run, metric or
     time. Raises BadLog if the whole file is damaged, or holds no number."""
-    places, kinds = runs_in_table.places_rows, _kinds(path).items()
-    wanted = [name for name, kind in kinds if kind in NUMBERS or (kind == TEXT and places(name))]
-    columns, n_rows, faults = _columns(path, wanted)
-    if not n_rows:
+    kinds = _kinds(path).items()
+    wanted = [name for name, kind in kinds if kind in NUMBERS or (kind == TEXT and places_rows(name))]
+    table = _table(path, wanted)
+    if not table.n_rows:
         raise BadLog(str(path), "has no rows", remedy="remove it, or wait until it is written to")
-    return runs_in_table.attempts_of(path, n_rows, columns, faults=faults)
+    return attempts_of(table)
 
 
-def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, list[Fault]]:
-    """Reads the wanted columns, the number of rows, and a fault for each damaged row group. Raises BadLog if
-    nothing can be read."""
+def _table(path: Path, wanted: list[str]) -> Table:
+    """Reads the wanted columns, and a fault for each damaged row group. Raises BadLog if nothing can be
+    read."""
     import pyarrow.parquet as pq
 
     columns, faults, first_row = defaultdict[str, list[Column]](list), list[Fault](), 0
@@ -130,7 +132,7 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
         raise BadLog(str(path), f"is damaged ({_short(err)})", remedy="fetch it again") from err
     if n_rows and not columns:
         raise BadLog(str(path), f"is damaged ({n_groups} row groups)", remedy="fetch it again")
-    return {name: _joined(parts) for name, parts in columns.items()}, n_rows, faults
+    return Table(path, n_rows, {name: _joined(parts) for name, parts in columns.items()}, faults=faults)
 
 
 def _cells_of_group(file: Any, group: int, wanted: list[str], row: int) -> Iterator[tuple[str, Column]]:
@@ -212,7 +214,7 @@ def identify_numpy(head: Head) -> bool:
     """Whether one of several arrays, or the file of a single one, is named after a metric. Arrays of objects
     count too, so that an error can say why they are not read."""
     try:
-        return _is_numpy(head) and bool(_columns_of_arrays(head.path)[0])
+        return _is_numpy(head) and bool(_table_of_arrays(head.path).columns)
     except BadLog:
         return not identify_pickle(head)
 
@@ -232,40 +234,39 @@ def lacks_numpy(path: Path) -> str:
 
 def read_numpy(path: Path) -> list[Attempt]:
     """Reads the attempts in arrays. Raises BadLog if losses are objects, or if no number is left."""
-    columns, n_rows, faults, truncated = _columns_of_arrays(path)
-    attempts = runs_in_table.attempts_of(path, n_rows, columns, faults=faults, truncated=truncated)
-    if columns.keys() >= {*_EVALUATIONS[:2]} and (results := attempts[0].series.get("results")):
+    attempts = attempts_of(table := _table_of_arrays(path))
+    if table.columns.keys() >= {*_EVALUATIONS[:2]} and (results := attempts[0].series.get("results")):
         series = {**attempts[0].series, "results": replace(results, role=Role.OBJECTIVE)}
         return [replace(attempts[0], series=series)]
     return attempts
 
 
 @any_numbers
-def _columns_of_arrays(path: Path) -> tuple[dict[str, Column], int, list[Fault], bool]:
-    """Reads the columns in the arrays of a file (none if it is no log), the number of rows, a fault for each
-    damaged array, and whether the file is cut. Raises BadLog if all losses are objects."""
+def _table_of_arrays(path: Path) -> Table:
+    """Reads the columns in the arrays of a file (none if it is no log), and a fault for each damaged array.
+    Raises BadLog if all losses are objects."""
     forms = _forms(path)
     losses = [form for name, form in forms.items() if names_a_loss(name)]
     if losses and all(form.dtype.hasobject for form in losses):
         raise BadLog(str(path), _OBJECTS)
     chosen = _chosen(path, forms)
-    tables, faults, truncated = _tables(path, chosen) if chosen else ({}, [], False)
+    tables, faults, is_cut = _tables(path, chosen) if chosen else ({}, [], False)
+    known: dict[str, Any] = {"faults": faults, "truncated": is_cut}
     if [*forms] == [path.stem]:
         table = written_rows(tables.get(path.stem, np.empty((0, 1))))
         names = names_of(path, [list(map(str, row)) for row in table[:: 1 + len(table) // _ROWS].tolist()])
         names = names or names_by_values(table, of_losses=names_a_loss(path.stem))
         columns = {name: Column(table[:, at], np.arange(len(table))) for at, name in enumerate(names)}
-        return columns, len(table), faults, truncated
+        return Table(path, len(table), columns, **known)
     cells = {name: table.mean(axis=1) if len(table.T) > 1 else table[:, 0] for name, table in tables.items()}
     rewarded = "results" in cells or Role.OBJECTIVE in map(role_of, cells)
     if not rewarded and not any((values % 1).any() for values in cells.values()):
-        return {}, 0, faults, truncated  # numbers of a class, or of samples
+        return Table(path, 0, {}, **known)  # numbers of a class, or of samples
     if len({form.n_rows for form in chosen.values()}) == 1:
         columns = {name: Column(values, np.arange(len(values))) for name, values in cells.items()}
-        return columns, max(map(len, cells.values())), faults, truncated
+        return Table(path, max(map(len, cells.values())), columns, **known)
     padded = {n: [*v.tolist(), *[None] * (chosen[n].n_rows - len(v))] for n, v in cells.items()}
-    rows = rows_of_columns(padded, "", {})
-    return columns_of(rows), len(rows), faults, truncated
+    return Table.of(path, rows_of_columns(padded, "", {}), **known)
 
 
 def _chosen(path: Path, forms: Mapping[str, Form]) -> dict[str, Form]:
@@ -392,16 +393,10 @@ def lacks_pickle(path: Path) -> str:
     return _NO_PLAIN if b"\x80\2" <= Head.of(path).start[:2] <= b"\x80\5" else ""
 
 
-def runs_of_pickle(path: Path) -> list[str]:
-    """The names of the runs in a pickle, found as in a JSON document with the same values. Raises BadLog if
-    `read_pickle` does."""
-    return json_documents.runs_in(path, _unpickled(path))
-
-
-def read_pickle(path: Path) -> list[Attempt]:
-    """Reads a pickle like a JSON document with the same values. Raises BadLog if it is cut or damaged, or if
-    it holds more than plain values."""
-    return json_documents.attempts_in(path, _unpickled(path))
+def _table_of_pickle(path: Path) -> Table:
+    """The table in a pickle, as in a JSON document with the same values. Raises BadLog if it is cut or
+    damaged, or if it holds more than plain values."""
+    return json_documents.table_in(path, _unpickled(path))
 
 
 def _unpickled(path: Path) -> Any:
@@ -483,6 +478,7 @@ def _plain(value: Any, left: list[int]) -> Any:
     return value if isinstance(value, str | int | float | None) else None
 
 
-_PICKLE = {"identify": identify_pickle, "read": read_pickle, "lacks": lacks_pickle, "runs": runs_of_pickle}
-_NUMPY = {"identify": identify_numpy, "read": read_numpy, "lacks": lacks_numpy}
-BY_NAME = {"numpy": SimpleNamespace(**_NUMPY), "pickle": SimpleNamespace(**_PICKLE)}
+BY_NAME = {
+    "numpy": SimpleNamespace(identify=identify_numpy, read=read_numpy, lacks=lacks_numpy),
+    "pickle": TableReader(identify_pickle, _table_of_pickle, lacks_pickle),
+}

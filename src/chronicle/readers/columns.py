@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -240,25 +241,35 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
     return {name: builder.finished(every) for name, builder in builders.items()}
 
 
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What was read of one log: columns, facts, faults, and whether its end is cut. ``rows_are`` says what
+    its rows are if they are no steps. Its attempt has the name of the file unless it has a ``name``."""
+
+    path: Path
+    n_rows: int
+    columns: Mapping[str, Column]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    faults: Sequence[Fault] = ()
+    truncated: bool = False
+    rows_are: str = ""
+    name: str = ""
+
+    @classmethod
+    def of(cls, path: Path, rows: Sequence[Mapping[str, Any]], **known: Any) -> Table:
+        """The table with these flat rows."""
+        return cls(path, len(rows), columns_of(rows), **known)
+
+
 @any_numbers
-def attempt_of(
-    path: Path,
-    n_rows: int,
-    columns: Mapping[str, Column],
-    *,
-    name: str = "",
-    facts: Mapping[str, Any] | None = None,
-    faults: Iterable[Fault] = (),
-    truncated: bool = False,
-    counted: bool = True,
-) -> Attempt:
-    """Makes an attempt of the columns of a table. Metrics keep their order and get their roles later; their
-    steps are those that `chronicle.readers.step_axis` finds, or the numbers of the rows if these are not
-    ``counted``. Columns of ISO 8601 times become the clock, and columns of one text a fact. Raises BadLog if
-    no column holds a number."""
+def attempt_of(table: Table) -> Attempt:
+    """Makes an attempt of a table. Metrics keep their order and get their roles later; their steps are those
+    that `chronicle.readers.step_axis` finds, or the numbers of the rows on the axis "item". Columns of ISO
+    8601 times become the clock, and columns of one text a fact. Raises BadLog if no column holds a number."""
+    path, n_rows, columns = table.path, table.n_rows, table.columns
     texts = {name: c for name, c in columns.items() if c.is_text}
     numbers = {name: c for name, c in columns.items() if name not in texts and len(c.rows)}
-    axis = step_axis.axis_of(numbers) if counted else step_axis.Axis("", "row")
+    axis = step_axis.axis_of(numbers) if not table.rows_are else step_axis.Axis("", "item")
     steps, of_steps, step_faults = _steps_over_epochs(path, axis, n_rows, numbers)
     clock, times = _times(columns, n_rows)
     series = {n: _series(n, c, steps, times) for n, c in numbers.items() if n not in (axis.name, clock)}
@@ -269,8 +280,10 @@ def attempt_of(
     if not series:
         raise BadLog(str(path), "holds no numbers", remedy="check that it is the log of a training")
     constant = {k: c.values[0] for k, c in texts.items() if k != clock and len(set(c.values)) == 1}
-    facts, faults = {**constant, **of_steps, **(facts or {})}, (*faults, *step_faults)
-    return Attempt(name or path.name, (str(path),), series, facts, faults, truncated, axis.counts)
+    facts, faults = {**constant, **of_steps, **table.facts}, (*table.faults, *step_faults)
+    if table.rows_are:
+        facts["rows"] = f"{table.rows_are}, no steps"
+    return Attempt(table.name or path.name, (str(path),), series, facts, faults, table.truncated, axis.counts)
 
 
 def _steps_over_epochs(

@@ -20,7 +20,7 @@ from chronicle.errors import BadLog
 from chronicle.metrics.aliases import in_english
 from chronicle.metrics.names import without_numbers
 from chronicle.model import Fault, Floats, Place
-from chronicle.readers.columns import BLANK, FLAGS, Builder, is_blank, iso_seconds, number
+from chronicle.readers.columns import BLANK, FLAGS, Builder, Table, is_blank, iso_seconds, number
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import places_rows
 from chronicle.readers.step_axis import counts_steps
@@ -48,7 +48,7 @@ _DIGITS = re.compile(r"[-+]?\d[\d.]*(?:[eE][-+]?\d+)?")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 
 
-class Table:
+class Cells:
     """The columns of a file of cells, called ``names`` if it has no header, and what could not be used."""
 
     FRESH = ("path", "truncated", "comments", "_begin", "_given", "_part_bytes")
@@ -67,7 +67,8 @@ class Table:
         self._part_bytes = max(PART_BYTES, rows_bytes)
         read_lines(path, "csv", self, max(BLOCK_BYTES, rows_bytes))
         every = np.arange(self.n_rows)
-        self.columns = {n: b.finished(every) for n, b in zip(self.names, self._builders, strict=True) if n}
+        columns = {n: b.finished(every) for n, b in zip(self.names, self._builders, strict=True) if n}
+        self.table = Table(path, self.n_rows, columns, {}, self._all_faults(), self.truncated)
 
     def take(self, block: bytes) -> None:
         if self._builders and self._read_plain(block):
@@ -103,8 +104,7 @@ class Table:
         """Whether it may be read on from here: behind the header."""
         return bool(self._builders)
 
-    @property
-    def faults(self) -> list[Fault]:
+    def _all_faults(self) -> list[Fault]:
         faults, place = self._faults.all(), Place(str(self.path))
         faults += [Fault(place, _WIDER, self._n_wider)] if self._n_wider else []
         for name, builder in zip(self.names, self._builders, strict=True):

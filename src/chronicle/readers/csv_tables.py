@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise, zip_longest
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,14 +29,14 @@ from chronicle.readers.columns import (
     LENGTH,
     REWARD,
     WRAPPED,
+    Table,
     attempt_of,
-    columns_of,
     is_blank,
     names_by_values,
     number,
 )
 from chronicle.readers.csv_cells import (
-    Table,
+    Cells,
     are_best_and_mean,
     are_whole,
     begin_again,
@@ -53,7 +52,14 @@ from chronicle.readers.csv_cells import (
 )
 from chronicle.readers.facts import named_facts
 from chronicle.readers.json_lines import Row, flat, tells_of_training
-from chronicle.readers.runs_in_table import attempts_of, curve_named_by, loss_of, may_change_settings, runs_of
+from chronicle.readers.runs_in_table import (
+    TableReader,
+    attempts_of,
+    curve_named_by,
+    loss_of,
+    may_change_settings,
+    names_of_runs,
+)
 from chronicle.readers.step_axis import Column, column_key, counts_steps
 from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
@@ -80,7 +86,7 @@ def identify(head: Head) -> bool:
     says what its columns are; or a table whose cells are lists or curves."""
     if head.is_of_words:
         return False
-    if _named_lists(head) or _holds_lists(head) or _holds_curves(head):
+    if _lists(head)[0] or _has_lists_in_cells(head):
         return True
     header, *body = first_rows(head) or [[]]
     if not header or _is_row(header):
@@ -208,23 +214,23 @@ def lacks(path: Path) -> str:
 def read(path: Path) -> list[Attempt]:
     """All attempts of the file, several for a table of several runs. Raises BadLog without a number."""
     if listed := _listed(head := Head.of(path)):
-        return attempts_of(path, len(listed[0]), columns_of(listed[0]), truncated=listed[1])
-    table = _table(head)
-    if sorted(column_key(name).replace("walltime", "wall_time") for name in table.names[:4]) == DOWNLOADED:
-        value = next(name for name in table.names if column_key(name) == "value")
-        table.columns[path.stem.partition("-tag-")[2] or path.stem] = table.columns.pop(value)
-    if not table.n_rows:
+        return attempts_of(Table.of(path, listed[0], truncated=listed[1]))
+    cells = _cells(head)
+    if not cells.n_rows:
         raise BadLog(
             str(path), "has a header and no rows", remedy="remove it, or wait until it is written to"
         )
-    n_rows, facts, faults = table.n_rows, _facts(table.comments), table.faults
-    columns = _of_episodes(table.columns, n_rows, facts.get("started_at"))
-    return attempts_of(path, n_rows, columns, facts=facts, faults=faults, truncated=table.truncated)
+    columns, facts = {**cells.table.columns}, _facts(cells.comments)
+    if sorted(column_key(name).replace("walltime", "wall_time") for name in cells.names[:4]) == DOWNLOADED:
+        value = next(name for name in cells.names if column_key(name) == "value")
+        columns[path.stem.partition("-tag-")[2] or path.stem] = columns.pop(value)
+    columns = _of_episodes(columns, cells.n_rows, facts.get("started_at"))
+    return attempts_of(replace(cells.table, columns=columns, facts=facts))
 
 
-def _table(head: Head) -> Table:
+def _cells(head: Head) -> Cells:
     rows = first_rows(head)
-    return Table(
+    return Cells(
         head.path, [] if rows[:1] == [_OF_PANDAS] else names_of(head.path, rows) or _names_by_values(head)
     )
 
@@ -259,7 +265,7 @@ def runs(path: Path) -> list[str]:
     several = named or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
     if not several and not (loss_of(path) and len(names) > 2) and not _may_change_settings(head, names, rows):
         return []
-    return [run for run in runs_of(path, _table(head).columns) if run]
+    return names_of_runs(_cells(head).table)
 
 
 def _may_change_settings(head: Head, names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
@@ -270,15 +276,18 @@ def _may_change_settings(head: Head, names: Sequence[str], rows: Sequence[Sequen
     return may_change_settings({n: c for n, c in first.items() if number(c) is None}, second, end)
 
 
-# --- tables whose cells are lists ---
-_LONGEST_ROW, _AROUND = 1 << 20, ", \t\n"  # of a file of curves, in characters; around its numbers
-_LABEL = re.compile(r"([A-Za-z][\w .-]{0,40}?) ?[:=] ?(?=\[)")  # in front of a list: `LSTM: [0.7, 0.5]`
+# --- lists of numbers ---
+_LONGEST_ROW, _AROUND = (
+    1 << 20,
+    ", \t\n",
+)  # of a file of rows without names, in characters; around its numbers
 _NAMED_LIST = re.compile(r"\s*([A-Za-z][\w ./-]{0,40}?)\s?[:=]\s{0,4}\[([^\[\]]*)(?:\][ \t]*[;,]?|\Z)")
 _WITH_NUMBER = re.compile(r"[ :=]-?\d+\.\d+%?$")  # "loss 0.5", which is no name
 # A header, and the first row up to some numbers of its first list.
 _WITH_LISTS = re.compile(
     r"""([^\r\n\[]{1,1000})\r?\n([^\r\n"'\[\]]{0,1000})["']?\[\s?(?:[-+.\deEnaif]+,? +){2}"""
 )
+_NumberLists = list[tuple[str, list[float]]]  # each with its name
 
 
 def _opening(head: Head) -> str:
@@ -293,7 +302,7 @@ def _rows_of_columns(lists: Mapping[str, Sequence[float]]) -> list[Row]:
 
 
 @lru_cache(maxsize=1)
-def _holds_lists(head: Head) -> bool:
+def _has_lists_in_cells(head: Head) -> bool:
     """Whether each row of the table is a training, whose losses or rewards are a list in one cell. If a
     column counts steps, a list belongs to the step of its row instead."""
     if not (match := _WITH_LISTS.match(_opening(head))):
@@ -305,7 +314,7 @@ def _holds_lists(head: Head) -> bool:
     return moves and not any(counts_steps(name) or _WITH_NUMBER.search(name) for name in names)
 
 
-def _rows_of_lists(head: Head) -> tuple[list[Row], bool]:
+def _rows_of_cells(head: Head) -> tuple[list[Row], bool]:
     """The rows of all trainings whose courses are lists in cells, each with its run, and whether the last
     list is cut. A run is named by the first column whose cells all differ (`Fold 3`), else by its number."""
     with head.opened() as file:
@@ -327,66 +336,52 @@ def _rows_of_lists(head: Head) -> tuple[list[Row], bool]:
 
 
 @lru_cache(maxsize=1)
-def _holds_curves(head: Head) -> bool:
-    """Whether each row of a file named after a loss is the whole course of one: a list behind a name, or one
-    without a name, as `numpy.savetxt` writes it, with many more numbers than the file has such rows; or the
-    only row of a file named after a reward is."""
-    if not (curve_named_by(head.path) and head.is_text):
-        return False
-    with head.opened() as file:
-        first = file.readline(_LONGEST_ROW)
-    label, values = _curve(first)
-    fewest = FEWEST_ROWS if label else 8 * max(head.size // max(len(first), 1), 2)
-    may_be_course = not are_whole(values) if loss_of(head.path) else head.size <= len(first) + 1
-    return len(values) >= fewest and may_be_course
-
-
-def _curve(line: str) -> tuple[str, list[float]]:
-    """The name in front of a course ("" if it has none), and its numbers."""
-    label = _LABEL.match(line)
-    return (label[1], _list_in(line[label.end() :])) if label else ("", _list_in(f"[{line.strip(_AROUND)}]"))
-
-
-def _rows_of_curves(head: Head) -> tuple[list[Row], bool]:
-    """The rows of a file whose rows are curves, each with its run, and whether the last curve is cut. If so,
-    its last number may be cut as well, and is left out."""
-    with head.opened() as file:
-        lines = [line for line in file if line.strip()]
-    if is_cut := not lines[-1].endswith(("\n", "]")):
-        numbers = re.sub(r"[^\s,]*$", "", lines[-1]).rstrip(_AROUND)
-        lines[-1] = numbers + "]" * ("[" in numbers)
-    labels, curves = zip(*map(_curve, lines), strict=True)
-    are_unique = len({*labels}) == len(labels)
-    runs = labels if are_unique else [f"{label} {n}".strip() for n, label in enumerate(labels, 1)]
-    named = [{"run": run} if len(runs) > 1 else {} for run in runs]
-    name, of_runs = curve_named_by(head.path), zip(named, curves, strict=True)
-    return [run | {name: value} for run, curve in of_runs for value in curve], is_cut
-
-
-@lru_cache(maxsize=1)
-def _named_lists(head: Head) -> tuple[list[Row], bool] | None:
-    """The rows of a text that consists of printed lists of numbers behind names (`val_loss = [0.7, 0.5]`),
-    one at least a loss, a score or a reward, and whether the last list is cut; None for any other text."""
+def _lists(head: Head) -> tuple[_NumberLists, bool]:
+    """The lists of numbers of which a text consists, each behind its name (`val_loss = [0.7, 0.5]`), and
+    whether the last is cut; none for any other text. One at least is named after a loss, a score or a reward,
+    or the file is. In such a file, lists without names may be rows; see `_rows_without_names`."""
     if head.size > MOST_BYTES or not _NAMED_LIST.match(_opening(head)):
-        return None
+        return _rows_without_names(head) if curve_named_by(head.path) and head.is_text else ([], False)
     with head.opened() as file:
         text = WRAPPED.sub(r"\1", file.read())
     if is_cut := text.rfind("[") > text.rfind("]"):
         text = text[: text.rfind(",")]  # behind which a number may be cut
-    lists = {name: _list_in(f"[{cells}]") for name, cells in _NAMED_LIST.findall(text)}
-    alone = not _NAMED_LIST.sub("", text).strip() and min(map(len, lists.values())) >= FEWEST_ROWS
-    if not alone or not any(map(tells_of_training, lists)):
-        return None
-    return _rows_of_columns(lists), is_cut
+    lists = [(name, _list_in(f"[{cells}]")) for name, cells in _NAMED_LIST.findall(text)]
+    whole = [len(values) for _, values in lists[: -1 if is_cut else None] or lists]
+    alone = not _NAMED_LIST.sub("", text).strip() and min(whole) >= FEWEST_ROWS
+    told = any(tells_of_training(name) for name, _ in lists) or curve_named_by(head.path)
+    return (lists, is_cut) if alone and told else ([], False)
+
+
+def _rows_without_names(head: Head) -> tuple[_NumberLists, bool]:
+    """The lists in a file of rows that are the whole course of a loss each, as `numpy.savetxt` writes them,
+    with many more numbers than there are rows; or the only row of a file named after a reward."""
+    with head.opened() as file:
+        first = file.readline(_LONGEST_ROW)
+        values = _list_in(f"[{first.strip(_AROUND)}]")
+        may_be = not are_whole(values) if loss_of(head.path) else head.size <= len(first) + 1
+        if len(values) < 8 * max(head.size // max(len(first), 1), 2) or not may_be:
+            return [], False
+        lines = [first, *(line for line in file if line.strip())]
+    if is_cut := not lines[-1].endswith("\n"):
+        lines[-1] = re.sub(r"[^\s,]*$", "", lines[-1])
+    return [("", _list_in(f"[{line.strip(_AROUND)}]")) for line in lines], is_cut
 
 
 def _listed(head: Head) -> tuple[list[Row], bool] | None:
-    """The rows of a table of lists or of curves, and whether its end is cut; None for any other table."""
-    if named := _named_lists(head):
-        return named
-    if _holds_lists(head):
-        return _rows_of_lists(head)
-    return _rows_of_curves(head) if _holds_curves(head) else None
+    """The rows of a text of lists, and whether its end is cut; None for any other text. Lists are columns if
+    the name of one tells what it is, else a run each."""
+    lists, is_cut = _lists(head)
+    if not lists:
+        return _rows_of_cells(head) if _has_lists_in_cells(head) else None
+    if any(tells_of_training(name) for name, _ in lists):
+        return _rows_of_columns(dict(lists)), is_cut
+    names = [name for name, _ in lists]
+    are_unique = len({*names}) == len(names)
+    runs = names if are_unique else [f"{name} {n}".strip() for n, name in enumerate(names, 1)]
+    named = [{"run": run} if len(runs) > 1 else {} for run in runs]
+    metric = curve_named_by(head.path)
+    return [run | {metric: v} for run, (_, values) in zip(named, lists, strict=True) for v in values], is_cut
 
 
 def _list_in(cell: str) -> list[float]:
@@ -441,14 +436,13 @@ def _is_in_bars(head: Head) -> bool:
     return alone and len(_rows_in_bars(f"{line}\n" for line in written)[0]) >= FEWEST_ROWS
 
 
-def _read_bars(path: Path) -> list[Attempt]:
-    """All attempts in the tables of a document. Raises BadLog as `attempts_of` does."""
+def _table_in_bars(path: Path) -> Table:
     with Head.of(path).opened() as file:
         rows, truncated = _rows_in_bars(file)
-    return attempts_of(path, len(rows), columns_of(rows), truncated=truncated)
+    return Table.of(path, rows, truncated=truncated)
 
 
-BY_NAME = {"markdown": SimpleNamespace(identify=_is_in_bars, read=_read_bars)}
+BY_NAME = {"markdown": TableReader(_is_in_bars, _table_in_bars)}
 
 # --- DVCLive ---
 
@@ -467,10 +461,10 @@ def read_folder(path: Path) -> list[Attempt]:
     series, faults, truncated = dict[str, Series](), list[Fault](), False
     for folder, file in _metric_files(path):
         try:
-            table = Table(file)
-            column = next((name for name in reversed(table.names) if not counts_steps(name)), "")
-            wanted = {n: c for n, c in table.columns.items() if n in (column, "step", "timestamp")}
-            metric = attempt_of(file, table.n_rows, wanted, faults=table.faults, truncated=table.truncated)
+            cells = Cells(file)
+            column = next((name for name in reversed(cells.names) if not counts_steps(name)), "")
+            wanted = {n: c for n, c in cells.table.columns.items() if n in (column, "step", "timestamp")}
+            metric = attempt_of(replace(cells.table, columns=wanted))
         except BadLog as problem:
             faults.append(Fault(Place(str(file)), problem.problem))
             continue

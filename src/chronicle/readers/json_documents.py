@@ -26,18 +26,18 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from operator import itemgetter
 from pathlib import Path
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any
 
 from chronicle.metrics.aliases import OF_PHASES
 from chronicle.metrics.names import names_a_loss, role_of
-from chronicle.model import Attempt, Fault, Role
+from chronicle.model import Role
 from chronicle.readers import json_lines
-from chronicle.readers.columns import WRAPPED, columns_of, number
+from chronicle.readers.columns import WRAPPED, Table, number
 from chronicle.readers.facts import MAX_DEPTH, MAX_ENTRIES, leaves, named_facts, values_in, yaml_prefix
 from chronicle.readers.items import are_episodes_of_evaluation, names_an_evaluation
 from chronicle.readers.json_lines import Row, flat, flat_rows, parsed, tells_of_training, whole_document
-from chronicle.readers.runs_in_table import attempts_of, curve_named_by, loss_of, runs_of
+from chronicle.readers.runs_in_table import TableReader, curve_named_by, loss_of
 from chronicle.readers.step_axis import counted_by, is_counter
 from chronicle.readers.text import Head, clean
 
@@ -61,7 +61,7 @@ _NAN, _INF = re.compile(r"\bnan\b"), re.compile(r"\binf\b")
 
 
 @dataclass(frozen=True)
-class Table:
+class Found:
     """Rows found at a path of the document (keys joined with "/"), and whether they count anything."""
 
     path: str
@@ -86,7 +86,7 @@ def identify(head: Head) -> bool:
 
 def holds_training(document: Any, path: Path) -> bool:
     """Whether a document contains rows or columns of a training."""
-    return next(_tables(document), None) is not None or bool(_named_by_file(document, path))
+    return next(_found(document), None) is not None or bool(_named_by_file(document, path))
 
 
 def _document(head: Head) -> tuple[Any, bool]:
@@ -117,41 +117,33 @@ def _is_yaml(head: Head) -> bool:
     return holds_training(_yaml(head)[0], head.path)
 
 
-def runs(path: Path) -> list[str]:
-    """The names of the runs in a column (the fact "run" of their attempts). Raises BadLog as `read` does."""
-    return runs_in(path, whole_document(path, _document)[0])
+def _table(path: Path) -> Table:
+    """The table in a JSON document. Raises BadLog if the file is no complete one."""
+    document, faults = whole_document(path, _document)
+    return table_in(path, document, faults=faults)
 
 
-def runs_in(path: Path, document: Any) -> list[str]:
-    """The names of the runs in the document of a file, as `runs` returns them."""
-    tables = list(islice(_tables(document), MAX_TABLES))
-    rows = _rows(tables) or _named_by_file(document, path)
-    return [run for run in runs_of(path, columns_of(rows)) if run]
+def _table_of_yaml(path: Path) -> Table:
+    document, is_cut = _yaml(Head.of(path))
+    return table_in(path, document, truncated=is_cut)
 
 
-def read(path: Path) -> list[Attempt]:
-    """One attempt for each run. If the document contains several tables, the name of a metric begins with the
-    path of its table. Raises BadLog if the file is no complete JSON document, or contains no number."""
-    return attempts_in(path, *whole_document(path, _document))
-
-
-def attempts_in(path: Path, document: Any, faults: Sequence[Fault] = (), **known: Any) -> list[Attempt]:
-    """The attempts in a document; ``known`` is passed to `attempts_of`."""
-    tables = list(islice(_tables(document), MAX_TABLES))
+def table_in(path: Path, document: Any, **known: Any) -> Table:
+    """The table in the document of a file, with what else is ``known`` of it. If the document contains
+    several tables, the name of a metric begins with the path of its table."""
+    tables = list(islice(_found(document), MAX_TABLES))
     rows = _rows(tables) or _named_by_file(document, path)
     logged = {f"{table.path}/{name}".lstrip("/") for table in tables for name in table.rows[0]}
     leaves_of = leaves("", document, "/") if isinstance(document, dict) else ()
     others = (fact for fact in leaves_of if fact[0] not in logged and not _OF_TABLE.search(fact[0]))
     stated = dict(islice(others, MAX_ENTRIES))
-    facts, columns = named_facts(stated.items()), columns_of(rows)
+    table = Table.of(path, rows, facts=named_facts(stated.items()), **known)
     if not are_episodes_of_evaluation(rows, stated):
-        return attempts_of(path, len(rows), columns, facts=facts, faults=faults, **known)
-    facts["rows"] = "episodes of an evaluation, no steps"
-    episodes = attempts_of(path, len(rows), columns, counted=False, facts=facts, faults=faults, **known)
-    return [replace(attempt, axis="item") for attempt in episodes]
+        return table
+    return replace(table, rows_are="episodes of an evaluation")
 
 
-def _rows(tables: list[Table]) -> list[Row]:
+def _rows(tables: list[Found]) -> list[Row]:
     """The rows of all tables. Tables without a counter run over the same iterations, so their rows are
     joined: with those of the only table with a counter, or, if they are more, as steps of their own."""
     if len(tables) == 1 and not names_a_phase(tables[0].path):
@@ -195,14 +187,14 @@ def _in_epochs(tables: Sequence[list[Row]]) -> list[Row]:
     return [row for _, row in by_epoch]
 
 
-def _by_run(tables: Sequence[Table]) -> dict[str, list[Table]]:
+def _by_run(tables: Sequence[Found]) -> dict[str, list[Found]]:
     """The tables of each run, if the keys at one place of the paths name runs; else {}. They do if the same
     tables are below each of them, and these are numbered as seeds or runs, or have a loss and a result of an
     evaluation, or a reward, as parts of one training do not. Phases, stages, and agents that play together
     are no runs."""
     keys = [table.path.split("/") for table in tables]
     shared = next((n for n, level in enumerate(zip(*keys, strict=False)) if len({*level}) > 1), -1)
-    by_run = dict[str, list[Table]]()
+    by_run = dict[str, list[Found]]()
     for table, path_keys in zip(tables, keys, strict=True) if shared >= 0 else ():
         inner = replace(table, path="/".join(path_keys[shared + 1 :]))
         by_run.setdefault("/".join(path_keys[: shared + 1]), []).append(inner)
@@ -216,28 +208,28 @@ def _by_run(tables: Sequence[Table]) -> dict[str, list[Table]]:
     return by_run if has_both or Role.OBJECTIVE in roles or all(map(_OF_RUN.search, by_run)) else {}
 
 
-def _tables(
+def _found(
     value: Any, path: str = "", depth: int = 0, above: Mapping[str, Any] = _NOTHING
-) -> Iterator[Table]:
+) -> Iterator[Found]:
     """The tables in a value. ``above`` are counters of the object around it, for columns of equal length."""
     if isinstance(value, list):
         if (rows := _logged_rows(value)) is not None:
-            yield Table(path, rows, counted=any(_counted(name) for row in rows for name in row))
+            yield Found(path, rows, counted=any(_counted(name) for row in rows for name in row))
         elif depth < MAX_DEPTH:
             named = ((f"{path}/{key}".lstrip("/"), run) for key, run in _by_name(value))
-            inner = [table for place, run in named for table in _tables(run, place, depth + 1)]
+            inner = [table for place, run in named for table in _found(run, place, depth + 1)]
             of_chart = all(isinstance(curve, dict) and {*"xy"} <= curve.keys() for curve in value)
             yield from inner if of_chart or _by_run(inner) else ()
     elif isinstance(value, dict) and depth < MAX_DEPTH:
         counting = {key: cells for key, cells in value.items() if is_counter(key) and _are_cells(cells)}
         if rows := rows_of_columns(value, path, {} if counting else above):
-            yield Table(path, rows, counted=any(map(_counted, rows[0])))
+            yield Found(path, rows, counted=any(map(_counted, rows[0])))
         elif rows := _rows_of_chart(value, path):
-            yield Table(path.rpartition("/")[0], rows)
+            yield Found(path.rpartition("/")[0], rows)
         is_read = bool(rows) and all(isinstance(inner, dict) for inner in value.values())  # row by row
         for key, inner in value.items():
             if isinstance(inner, dict | list) and not is_read:
-                yield from _tables(inner, f"{path}/{clean(key)}".lstrip("/"), depth + 1, counting or above)
+                yield from _found(inner, f"{path}/{clean(key)}".lstrip("/"), depth + 1, counting or above)
 
 
 def _by_name(objects: Sequence[Any]) -> Iterator[tuple[str, Row]]:
@@ -477,22 +469,11 @@ def names_a_phase(path: str) -> bool:
     return not OF_PHASES.isdisjoint(words)
 
 
-def _prefixed(table: Table) -> Iterator[Row]:
+def _prefixed(table: Found) -> Iterator[Row]:
     """The rows of a table, with its path in front of all names but those of counters."""
     names = dict.fromkeys(name for row in table.rows for name in row)
     full_names = {n: n if _counted(n) else f"{table.path}/{n}".lstrip("/") for n in names}
     return ({full_names[name]: cell for name, cell in row.items()} for row in table.rows)
 
 
-def _read_yaml(path: Path) -> list[Attempt]:
-    document, is_cut = _yaml(Head.of(path))
-    return attempts_in(path, document, truncated=is_cut)
-
-
-BY_NAME = {
-    "yaml": SimpleNamespace(
-        identify=_is_yaml,
-        runs=lambda path: runs_in(path, _yaml(Head.of(path))[0]),
-        read=_read_yaml,
-    )
-}
+BY_NAME = {"json": TableReader(identify, _table), "yaml": TableReader(_is_yaml, _table_of_yaml)}

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, compress, islice, repeat
 from pathlib import Path
@@ -24,10 +25,10 @@ from chronicle.metrics.aliases import RUN_NAMES
 from chronicle.metrics.names import A_LOSS, JUDGED, LOSSES, plain, role_of
 from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Fault, Place, Role, Steps
-from chronicle.readers.columns import CLOSING, FILTERED_LOSS, Builder, attempt_of, columns_of, text_of
+from chronicle.readers.columns import CLOSING, FILTERED_LOSS, Builder, Table, attempt_of, text_of
 from chronicle.readers.facts import MAX_DEPTH, MAX_LIST, below_config, config_facts, named_facts
 from chronicle.readers.read_on import read_lines
-from chronicle.readers.runs_in_table import attempts_of, may_change_settings, runs_of
+from chronicle.readers.runs_in_table import attempts_of, may_change_settings, names_of_runs
 from chronicle.readers.step_axis import Column, counts_steps, is_counter
 from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_json, json_or_none
 
@@ -84,7 +85,8 @@ def runs(path: Path) -> list[str]:
     named = any(f'"{name}":' in line for line in head.lines for name in RUN_NAMES)
     if not named and not _may_change_settings(head):
         return []
-    return [run for run in runs_of(path, JsonLog(path).columns()) if run]
+    log = JsonLog(path)
+    return names_of_runs(Table(path, log.n_rows, log.columns()))
 
 
 def _may_change_settings(head: Head) -> bool:
@@ -122,15 +124,14 @@ class JsonLog:
 
     def attempts(self) -> list[Attempt]:
         """The attempts that were read, one for each run. Raises BadLog if no line contains a number."""
-        columns = self.columns()
+        table = Table(self.path, self.n_rows, self.columns())
         if not self.n_rows:
             self._early, rows, self._events = without_steps(self._early)
-            self.n_rows, columns = len(rows), columns_of(rows)
+            table = Table.of(self.path, rows)
         facts: dict[str, Any] = named_facts(item for row in self._early for item in row.items())
         if self._events:
             facts["events"] = self._events[:MAX_EVENTS]
-        faults, truncated = self._faults.all(), self.truncated
-        return attempts_of(self.path, self.n_rows, columns, facts=facts, faults=faults, truncated=truncated)
+        return attempts_of(replace(table, facts=facts, faults=self._faults.all(), truncated=self.truncated))
 
     def columns(self) -> dict[str, Column]:
         """All columns that were read. They can be asked for once: this uses up what they are made of."""
@@ -417,7 +418,7 @@ def read_state(path: Path) -> list[Attempt]:
     norms = [row.get("grad_norm") for row in rows if row.get("loss") == 0.0]
     n_replaced = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
     faults = [Fault(Place(str(path)), FILTERED_LOSS, n_replaced)] if n_replaced else []
-    return [attempt_of(path, len(rows), columns_of(rows), facts=facts, faults=faults, truncated=truncated)]
+    return [attempt_of(Table.of(path, rows, facts=facts, faults=faults, truncated=truncated))]
 
 
 BY_NAME = {"trainer_state.json": SimpleNamespace(identify=is_state, read=read_state)}

@@ -12,8 +12,8 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import permutations
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,7 +29,7 @@ from chronicle.metrics.names import LOSSES, MEASURES, name_words, names_a_loss, 
 from chronicle.metrics.values import distinct_names
 from chronicle.model import Attempt, Role, Steps
 from chronicle.readers import items
-from chronicle.readers.columns import attempt_of, columns_of
+from chronicle.readers.columns import Table, attempt_of, columns_of
 from chronicle.readers.step_axis import (
     NO_COLUMN,
     Column,
@@ -39,7 +39,7 @@ from chronicle.readers.step_axis import (
     is_counter,
     last_word,
 )
-from chronicle.readers.text import clean
+from chronicle.readers.text import Head, clean
 
 _GENERATIONS, _FITNESS = {"gen", "generation", "generations"}, {"best", "avg", "average", "mean", "max"}
 OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
@@ -55,23 +55,20 @@ Cells = TypeVar("Cells")  # of a column, as the reader of a log keeps them
 
 
 @any_numbers
-def attempts_of(
-    path: Path, n_rows: int, columns: Columns, *, facts: Mapping[str, Any] | None = None, **known: Any
-) -> list[Attempt]:
+def attempts_of(table: Table) -> list[Attempt]:
     """Makes an attempt of each run in a table that holds a number; it is called `<file>: <run>` if there are
-    several. ``known`` is passed to `attempt_of`. Raises BadLog if no run holds a number."""
-    by_run = runs_of(path, columns)
+    several. Raises BadLog if no run holds a number."""
+    by_run = runs_of(table)
     attempts, problems = list[Attempt](), list[BadLog]()
-    for run, of_run in by_run.items():
-        name = ""
-        if len(by_run) > 1 or _OF_RUNS in of_run:  # its own rows alone are counted
-            rows = np.unique(np.concatenate([NO_COLUMN.rows, *(column.rows for column in of_run.values())]))
-            of_run = {n: Column(c.values, np.searchsorted(rows, c.rows)) for n, c in of_run.items()}
-            n_rows, name = len(rows), f"{path.name}: {run}" if len(by_run) > 1 else ""
-        own = {"run": run, **(facts or {})} if run else facts
+    for run, columns in by_run.items():
+        own = replace(table, columns=columns, facts={"run": run, **table.facts} if run else table.facts)
+        if len(by_run) > 1 or _OF_RUNS in columns:  # its own rows alone are counted
+            rows = np.unique(np.concatenate([NO_COLUMN.rows, *(column.rows for column in columns.values())]))
+            columns = {n: Column(c.values, np.searchsorted(rows, c.rows)) for n, c in columns.items()}
+            name = f"{table.path.name}: {run}" if len(by_run) > 1 else ""
+            own = replace(own, n_rows=len(rows), columns=columns, name=name)
         try:
-            read = partial(attempt_of, path, n_rows, by_phase(of_run), name=name, facts=own, **known)
-            attempts.append(_course_or_items(path, read, of_run, n_rows))
+            attempts.append(_course_or_items(own))
         except BadLog as problem:
             problems.append(problem)
     if not attempts:
@@ -79,12 +76,39 @@ def attempts_of(
     return attempts
 
 
-def _course_or_items(path: Path, read: Callable[..., Attempt], columns: Columns, n_rows: int) -> Attempt:
+def names_of_runs(table: Table) -> list[str]:
+    """The names of the runs in a table, which are the fact "run" of their attempts; [] if it holds one."""
+    return [run for run in runs_of(table) if run]
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """A reader of files that hold one table each, in which ``table`` finds the columns. Raises BadLog where
+    that does, or if no column holds a number."""
+
+    identify: Callable[[Head], bool]
+    table: Callable[[Path], Table]
+    lacks: Callable[[Path], str] = lambda _: ""
+
+    def read(self, path: Path) -> list[Attempt]:
+        """An attempt for each run."""
+        return attempts_of(self.table(path))
+
+    def runs(self, path: Path) -> list[str]:
+        """The names of the runs; [] if the table holds one."""
+        return names_of_runs(self.table(path))
+
+
+def _course_or_items(table: Table) -> Attempt:
     """The attempt of a table, on the axis "item" if its rows are results of configurations or of items. If
     steps without an order, or all the same, seem to count the rows, only numbers of items say so."""
+    columns, n_rows = table.columns, table.n_rows
+    table = replace(table, columns=by_phase(columns))
+    attempt = attempt_of(table)
+    if table.rows_are:
+        return attempt
     names = [_OF_RUNS] if _OF_RUNS in columns else items.predictions(columns)
-    names = names or items.grid_columns(columns, n_rows) or items.evaluated_episodes(path, columns)
-    attempt = read()
+    names = names or items.grid_columns(columns, n_rows) or items.evaluated_episodes(table.path, columns)
     steps = max((series.steps for series in attempt.series.values()), key=len)
     n_moves, n_down = (np.count_nonzero(way(steps[1:], steps[:-1])) for way in (np.not_equal, np.less))
     if not names and attempt.axis == "row":
@@ -93,9 +117,8 @@ def _course_or_items(path: Path, read: Callable[..., Attempt], columns: Columns,
         names = [name for name in items.item_columns(columns, n_rows) if items.ITEM.fullmatch(plain(name))]
     if not names:
         return attempt
-    rows_are = f"configurations or items ({', '.join(map(clean, names[:_MOST_NAMED]))}), no steps"
-    attempt = read(counted=False)
-    return replace(attempt, axis="item", facts={**attempt.facts, "rows": rows_are})
+    rows_are = f"configurations or items ({', '.join(map(clean, names[:_MOST_NAMED]))})"
+    return attempt_of(replace(table, rows_are=rows_are))
 
 
 def places_rows(name: str) -> bool:
@@ -107,11 +130,12 @@ def places_rows(name: str) -> bool:
 
 
 @any_numbers
-def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
+def runs_of(table: Table) -> dict[str, dict[str, Column]]:
     """Splits columns by run, in the order in which the runs first come; a run that nothing names is called
     "". Runs are told apart by a column of ids or names, by columns of settings, by what a W&B export puts
     before its metrics, or by columns that only the name of the file calls losses. A long table (metrics
     beside values) becomes a wide one, and one result of each of several runs a single table."""
+    columns = table.columns
     by_key = {column_key(name): name for name in columns}
     keys = [by_key[key] for key in dict.fromkeys((*aliases.ID_NAMES, *aliases.RUN_NAMES)) if key in by_key]
     keys = [name for name in keys if _names_runs(columns[name])]
@@ -124,7 +148,7 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
     if value and not columns[value].is_text and (metrics := _metrics(columns, by_key)):
         runs = {run: _widened(of_run, metrics, value) for run, of_run in runs.items()}
     elif list(runs) == [""]:
-        return by_file(path, dict(columns))
+        return by_file(table.path, dict(columns))
     return {"": _results_of(runs)} if _are_results(runs) else runs
 
 

@@ -12,7 +12,7 @@ import re
 import shutil
 import sqlite3
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,9 +25,9 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place, Role, Series, Steps
-from chronicle.readers.columns import CLOSING, attempt_of, number
+from chronicle.readers.columns import CLOSING, Table, attempt_of, number
 from chronicle.readers.facts import config_facts
-from chronicle.readers.step_axis import Column, axis_by_name, counted_by
+from chronicle.readers.step_axis import axis_by_name, counted_by
 from chronicle.readers.text import SQLITE_STARTS, Head
 from chronicle.workspace.locks import scratch
 
@@ -52,20 +52,19 @@ def read_launch(folder: Path, file: Path | None, read: Callable[[Path], list[Att
     return [replace(attempt, name=folder.name) for attempt in read(file)]
 
 
-def attempt_of_calls(
-    path: Path, n_rows: int, columns: Mapping[str, Column], declared: Collection[str] = (), **known: Any
-) -> Attempt:
+def attempt_of_calls(table: Table, declared: Collection[str] = ()) -> Attempt:
     """An attempt from rows that are calls of a tracker, which `_step` counts independently of the trainer.
     The axis is chosen as for any table, among columns with values in half of the rows and with ``declared``
-    step metrics first; without one it is `_step`. ``known`` is passed to `attempt_of`."""
+    step metrics first; without one it is `_step`."""
+    columns, facts = table.columns, table.facts
     half = len(columns["_step"].rows) / 2
     filled = {name: c for name, c in columns.items() if not c.is_text and len(c.rows) >= half}
     axis = axis_by_name({n: c for n, c in filled.items() if counted_by(n) in ("", "step")}, declared)
     others = {name: column for name, column in columns.items() if name not in ("_step", axis.name, AXIS)}
     if axis.counter:
-        known["facts"] = {"step_counter": axis.counter, **known["facts"]}
+        facts = {"step_counter": axis.counter, **facts}
     on_axis = {AXIS: axis.column or columns["_step"], **others}
-    return without_summary(attempt_of(path, n_rows, on_axis, **known))
+    return without_summary(attempt_of(replace(table, columns=on_axis, facts=facts)))
 
 
 def without_summary(attempt: Attempt) -> Attempt:

@@ -16,7 +16,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ from chronicle.errors import BadLog
 from chronicle.metrics.values import distinct_names, gathered, moment
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import trackers
-from chronicle.readers.columns import as_float, columns_of
+from chronicle.readers.columns import Table, as_float
 from chronicle.readers.events.tfrecord import (
     BYTES,
     FIXED64,
@@ -373,9 +373,8 @@ def _read_trackio(path: Path) -> list[Attempt]:
             config = {name: v for name, v in _object(configs.get(key)).items() if not name.startswith("_")}
             with suppress(BadLog):  # raised for a run that logged only texts and media
                 facts = {"run": name, "project": path.stem, **config_facts(config)}
-                known: dict[str, Any] = {"facts": facts, "faults": faults, "name": f"{path.name}: {name}"}
-                of_run, is_cut = (path, len(rows[key]), columns_of(rows[key])), bool(store.faults)
-                attempts.append(trackers.attempt_of_calls(*of_run, truncated=is_cut, **known))
+                table = Table.of(path, rows[key], facts=facts, faults=faults, name=f"{path.name}: {name}")
+                attempts.append(trackers.attempt_of_calls(replace(table, truncated=bool(store.faults))))
     if not attempts:
         raise BadLog(str(path), trackers.NOTHING)
     return attempts

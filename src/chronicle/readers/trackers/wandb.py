@@ -26,7 +26,7 @@ import numpy as np
 from chronicle.errors import BadLog
 from chronicle.metrics.values import short_node_list
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.columns import as_float, number
+from chronicle.readers.columns import Table, as_float, number
 from chronicle.readers.console.machine import MachineFaults
 from chronicle.readers.events.tfrecord import BYTES, VARINT, decoded, fields, last_of, messages, signed, texts
 from chronicle.readers.facts import config_facts, leaves
@@ -152,8 +152,9 @@ class _Run:
         faults = [*faults, *self.console.faults()]
         facts = {**self.console.machine.facts, **self._facts, **config_facts(config)}
         columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
-        of_run, is_cut = (self.path, self.history.n_rows, columns), truncated or "ended" not in facts
-        return attempt_of_calls(*of_run, self.step_metrics, facts=facts, faults=faults, truncated=is_cut)
+        is_cut = truncated or "ended" not in facts
+        table = Table(self.path, self.history.n_rows, columns, facts, faults, is_cut)
+        return attempt_of_calls(table, self.step_metrics)
 
     def _run(self, message: bytes) -> None:
         self._facts |= texts(message, _RUN)
