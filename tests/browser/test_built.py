@@ -116,6 +116,42 @@ def test_every_page_of_a_built_site_is_whole(opened: Opened) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
 
 
+# Of each figure that is seen, how large its smallest text is on the screen. Text of a figure in a file has
+# the size that the style sheet in it gives it at this width.
+TEXT_SIZES = """async () => {
+  const smallest = (svg, scale) => Math.min(
+    ...[...svg.querySelectorAll('text')].map(text => scale * parseFloat(getComputedStyle(text).fontSize)));
+  const sizes = [...document.querySelectorAll('.ch-sch')].filter(svg => svg.getBoundingClientRect().width)
+    .map(svg => smallest(svg, svg.getBoundingClientRect().width / svg.viewBox.baseVal.width));
+  const shown = [...document.querySelectorAll('.ch-fig img')].filter(image => image.checkVisibility());
+  for (const image of shown) {
+    const frame = document.createElement('iframe');
+    const scale = Math.min(image.clientWidth / image.naturalWidth, image.clientHeight / image.naturalHeight);
+    frame.style.width = `${scale * image.naturalWidth}px`;
+    frame.srcdoc = figures[decodeURI(image.currentSrc).split(/[/#]/).slice(-3, -1).join('/')];
+    await new Promise(done => { frame.onload = done; document.body.append(frame); });
+    sizes.push(smallest(frame.contentDocument, scale));
+    frame.remove();
+  }
+  return sizes;
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opened", [{"viewport": {"width": 1440, "height": 700}}], indirect=True)
+def test_text_in_figures_has_at_least_eleven_pixels_at_every_width(opened: Opened) -> None:
+    files = (opened.root / "runs").rglob("*-*.svg")
+    drawn = {f"{file.parent.name}/{file.name}": file.read_text("utf-8") for file in files}
+    for path in ("index.html", "patterns/repeat-data.html", *(f"runs/{run}/index.html" for run in RUNS)):
+        page = opened.go(path)
+        page.evaluate("drawn => { figures = drawn }", drawn)
+        for width in (1440, 1024, 1000, 820, 768, 767, 390, 360):
+            page.set_viewport_size({"width": width, "height": 700})
+            page.wait_for_function("[...document.images].every(i => i.loading === 'lazy' || i.complete)")
+            sizes = page.evaluate(TEXT_SIZES)
+            assert sizes == [] or min(sizes) >= 10.99, (path, width, sizes)
+
+
 def test_one_thumbnail_serves_both_themes(opened: Opened) -> None:
     thumb = opened.root / "runs" / RUNS[0] / "thumb.svg"
     page = opened.page

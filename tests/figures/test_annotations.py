@@ -150,7 +150,7 @@ def lane(faults, width):
 
 def extent(mark: FaultMark) -> tuple[float, float]:
     """What a mark covers, with its words."""
-    words = 4 + 6 + text_px(mark.words, 11)
+    words = 4 + 6 + text_px(mark.words)
     left = mark.at_px - (words if mark.side < 0 else 4)
     return left, mark.at_px + (words if mark.side > 0 else 4)
 

@@ -19,7 +19,7 @@ from chronicle.model import Role, Timeline
 from chronicle.story import tell
 
 SHAPES = {"svg", "style", "clipPath", "g", "path", "text"}
-SIZES = {"wide": 900, "narrow": 344}
+SIZES = {"wide": 720, "narrow": 328}
 SVG = "{http://www.w3.org/2000/svg}"
 GROUNDS = {"light": "#FFFFFF", "dark": "#11161D"}
 
@@ -186,7 +186,7 @@ def test_a_finding_about_all_of_a_run_needs_no_zoom(tmp_path):
 def test_a_run_without_a_value_has_a_small_figure_that_says_so(tmp_path):
     (whole,) = draw(Timeline("r", (), (), {}), diagnosis(), tmp_path, (), title="Empty")
     assert whole.alt == "Empty: No metric to draw: the log holds no values."
-    assert {size[1:] for size in whole.files.values()} == {(900, 80), (344, 80)}
+    assert {size[1:] for size in whole.files.values()} == {(720, 80), (328, 80)}
 
 
 def test_without_a_loss_the_metric_of_a_finding_is_drawn(tmp_path):

@@ -17,14 +17,14 @@ from chronicle.classify.patterns import BY_ID
 from chronicle.figures import whole_caption
 from chronicle.figures.layout import Scene, whole_plan
 from chronicle.figures.scales import Line, Pane, Panel, Scale, Segment, Window
-from chronicle.figures.sheet import CAPITAL, Sheet, label_px, text_px
+from chronicle.figures.sheet import HALF_CAPITAL_PX, NARROW, WIDE, Sheet, bold_px
 from chronicle.figures.strokes import Room, strokes
 from chronicle.model import Role
 from chronicle.timeline import stitch
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAN = float("nan")
-WIDTHS = pytest.mark.parametrize("width", [900, 344])
+WIDTHS = pytest.mark.parametrize("width", [WIDE, NARROW])
 
 
 def labels(plan) -> dict[str, tuple[float, float, float, float]]:
@@ -33,7 +33,7 @@ def labels(plan) -> dict[str, tuple[float, float, float, float]]:
     for text in ElementTree.fromstring(plan.paint().svg()).iter(f"{SVG}text"):
         if text.get("class").endswith(" h"):
             x, y = float(text.get("x")), float(text.get("y"))
-            boxes[text.text] = (x, y - 8, x + label_px(text.text), y)
+            boxes[text.text] = (x, y - 8, x + bold_px(text.text), y)
     return boxes
 
 
@@ -127,11 +127,11 @@ def test_a_peak_that_the_frame_cuts_has_its_value(width):
 def test_a_number_stays_within_its_badge(number, pattern):
     many = [finding(pattern, 10 * n, 10 * n + 2) for n in range(1, int(number) + 1)]
     drawn = ElementTree.fromstring(
-        whole_plan(Scene(run(np.arange(400), falling(400)), diagnosis(*many)), 900).paint().svg()
+        whole_plan(Scene(run(np.arange(400), falling(400)), diagnosis(*many)), WIDE).paint().svg()
     )
     (text,) = [t for t in drawn.iter(f"{SVG}text") if t.text == number and t.get("class").startswith("on_")]
-    x, y, size = (float(text.get(name)) for name in ("x", "y", "font-size"))
-    half, capital = text_px(number, size) * 1.09 / 2, 2 * CAPITAL * size
+    x, y = (float(text.get(name)) for name in "xy")
+    half, capital = bold_px(number) / 2, 2 * HALF_CAPITAL_PX
     corners = [(x + a * (half - 1), y - b * capital) for a in (-1, 1) for b in (0, 1)]
     shapes = badges(drawn, BY_ID[pattern].verdict)
     assert any(all(holds(corner) for corner in corners) for holds in shapes)
@@ -155,5 +155,5 @@ def test_a_caption_says_where_the_drawn_series_end_before_the_log():
     logged = [series("loss", range(100), falling(100))]
     for over in ("the whole run", "steps 0 to 99; other series go on to step 999"):
         drawn = Scene(stitch([attempt("a.csv", *logged)]), diagnosis())
-        assert whole_caption(drawn, whole_plan(drawn, 900)).startswith(f"loss over {over}. ")
+        assert whole_caption(drawn, whole_plan(drawn, WIDE)).startswith(f"loss over {over}. ")
         logged.append(series("clock", range(1000), range(1000), Role.OTHER))

@@ -34,8 +34,8 @@ hide: [navigation, toc]
 <p class="ch-small"><a href="unreadable.html">1 log could not be read</a></p>
 </div>
 <a class="ch-poster" href="runs/demo-rollback/index.html" aria-label="A rollback with a lower learning rate: the page of the run"><figure class="ch-fig">
-<picture class="ch-light"><source media="(max-width: 760px)" srcset="runs/demo-rollback/whole-narrow.svg#only-light" width="344" height="260"><img src="runs/demo-rollback/whole-wide.svg#only-light" width="900" height="300" class="ch-flat" alt="Loss over 100 thousand steps" decoding="async"></picture>
-<picture class="ch-dark"><source media="(max-width: 760px)" srcset="runs/demo-rollback/whole-narrow.svg#only-dark" width="344" height="260"><img src="runs/demo-rollback/whole-wide.svg#only-dark" width="900" height="300" class="ch-flat" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
+<picture class="ch-light"><source media="(max-width: 767px)" srcset="runs/demo-rollback/whole-narrow.svg#only-light" width="344" height="260"><img src="runs/demo-rollback/whole-wide.svg#only-light" width="900" height="300" class="ch-flat" style="--h: 300px" alt="Loss over 100 thousand steps" decoding="async"></picture>
+<picture class="ch-dark"><source media="(max-width: 767px)" srcset="runs/demo-rollback/whole-narrow.svg#only-dark" width="344" height="260"><img src="runs/demo-rollback/whole-wide.svg#only-dark" width="900" height="300" class="ch-flat" style="--h: 300px" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
 <figcaption>train/loss, whole run.</figcaption>
 </figure>
 <span class="ch-small">A rollback with a lower learning rate. The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897.</span></a>

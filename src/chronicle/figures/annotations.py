@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.figures.scales import Pane, Segment, Window, segments
-from chronicle.figures.sheet import CAPITAL, SMALL_PX, Box, Sheet, on, one_line, text_px
+from chronicle.figures.sheet import HALF_CAPITAL_PX, Box, Sheet, on, one_line, text_px
 from chronicle.metrics.values import fault_words
 from chronicle.model import Fault, Finding, Join, Timeline, Verdict
 
@@ -27,7 +27,7 @@ _DEEPEST = 2  # tints of one verdict over each other
 _MOVED_PX = 2  # a badge so far from its place has a leader line
 _BADGE_ROW_PX, _CAP_LANE_PX, _CAP_PX, _MOST_LANES = 24, 4.5, 3.5, 3
 _FAULTS_APART_PX = 16.0  # faults nearer to each other share one mark
-_CROSS_PX, _WORDS_PX, _PAD_PX = 8.0, 11.0, 6.0
+_CROSS_PX, _PAD_PX = 8.0, 6.0
 _MOST_FAULT_LINES = 12  # if there are more faults, none has a line through the panels
 _BAR_ROW_PX, _STRIP_PX = 20, 240  # of one attempt, and of all of them
 _LABEL_PX = 13  # the least distance between the numbers of two attempts
@@ -126,8 +126,7 @@ class FindingMarks:
 
 def _badge(sheet: Sheet, number: str, verdict: Verdict, x: float, y: float) -> None:
     small = len(number) == 1
-    size_px = 11 if small else 10
-    baseline = y + CAPITAL * size_px
+    baseline = y + HALF_CAPITAL_PX
     if verdict is Verdict.GOOD:
         sheet.line([x], [y], verdict, 9, 19 if small else 20, dots=True)
     elif verdict is Verdict.WORRYING:  # the triangle is wider for two digits
@@ -139,7 +138,7 @@ def _badge(sheet: Sheet, number: str, verdict: Verdict, x: float, y: float) -> N
         if verdict is Verdict.UNEXPECTED:
             reach = np.array([-1, 0, 1, 0]) * (11.5 if small else 14), np.array([0, -1, 0, 1]) * 11.5
         sheet.area(x + reach[0], y + reach[1], verdict, 9)
-    sheet.write(number, x, baseline, on(verdict), anchor="middle", size_px=size_px, bold=True)
+    sheet.write(number, x, baseline, on(verdict), anchor="middle", bold=True)
 
 
 def bands(findings: Sequence[Occurrence], window: Window) -> list[Band]:
@@ -245,9 +244,9 @@ class JoinMarks:
     def paint_letters(self, pane: Pane) -> None:
         for mark in self.letters:
             x, y = pane.left + mark.at_px, pane.foot - 9 - 17 * mark.row
-            size_px, half = (10, 7) if len(mark.text) == 1 else (8.5, 7.5)
+            half = 7 if len(mark.text) == 1 else 9
             pane.sheet.box((x - half, y - 7, 2 * half, 14), "ink2", 9)
-            pane.sheet.mark(mark.text, x, y, size_px, "page", anchor="middle", bold=True)
+            pane.sheet.mark(mark.text, x, y, "page", anchor="middle", bold=True)
 
 
 class FaultMark(NamedTuple):
@@ -268,7 +267,7 @@ def _fitting_words(
     for most in (2, 1):
         more = f" +{len(kinds) - most}" if len(kinds) > most else ""
         words = one_line(", ".join(kinds[:most]) + more, 40)
-        room = text_px(words, _WORDS_PX) + _CROSS_PX / 2 + 2 * _PAD_PX
+        room = text_px(words) + _CROSS_PX / 2 + 2 * _PAD_PX
         side = int(at_px + room <= end_px) or -int(at_px - room >= free_px)
         if side:
             break
@@ -306,7 +305,7 @@ class FaultLane:
         for mark, place in zip(self.marks, places, strict=True):
             if mark.side:
                 anchor, x = "start" if mark.side > 0 else "end", place + mark.side * (_CROSS_PX / 2 + _PAD_PX)
-                pane.sheet.mark(mark.words, x, y, _WORDS_PX, anchor=anchor)
+                pane.sheet.mark(mark.words, x, y, anchor=anchor)
         for panel in panels if len(self.marks) <= _MOST_FAULT_LINES else ():
             panel.uprights([mark.step for mark in self.marks], 0.8, 2.4, alpha=0.45)
 
@@ -344,7 +343,7 @@ class AttemptStrip(NamedTuple):
             for segment in bar:
                 self._paint_segment(pane, segment, y_of[attempt], half=0.22 * row_px)
             if row == 0 or ((attempt + 1) % every == 0 and row * row_px >= _LABEL_PX):
-                pane.sheet.mark(str(attempt + 1), pane.left - 10, y_of[attempt], SMALL_PX, anchor="end")
+                pane.sheet.mark(str(attempt + 1), pane.left - 10, y_of[attempt], anchor="end")
         for join in self.joins.joins:
             before, after = y_of.get(join.before, 1e9), y_of.get(join.after, -1)
             if join.to_step < join.from_step and before < after:

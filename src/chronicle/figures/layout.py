@@ -153,6 +153,7 @@ def _occurrences(
 LEFT_PX, BOTTOM_PX, GAP_PX = 54, 46, 34  # margins of a figure, and the gap between two panels
 _LABEL_ROW_PX = 24  # room for the label above a panel
 _STRIP_GAP_PX = GAP_PX - 4
+_ALONE_PX, _FIRST_PX, _ZOOM_PX, _OTHER_PX = 200.0, 160.0, 130.0, 76.0  # heights of panels
 THUMB_WIDTH, THUMB_HEIGHT = 320, 160
 _THUMB_COLUMNS = 300
 SHARE_WIDTH, SHARE_HEIGHT = 600, 315  # of a link preview, which has two pixels per CSS pixel
@@ -208,9 +209,9 @@ class Plan:
 
 def whole_plan(run: Scene, width: float) -> Plan:
     """The whole run at a width in CSS pixels: findings numbered, joins lettered, attempts as bars."""
-    alone, first, other = (250, 200, 100) if width >= WIDE else (190, 170, 90)
-    heights = [alone] if len(run.panels) == 1 else [first, *[other] * (len(run.panels) - 1)]
-    panels = zip(run.panels, map(run.body, run.panels), map(float, heights), strict=True)
+    first_px = _FIRST_PX if len(run.panels) > 1 or run.bars else _ALONE_PX
+    heights = [first_px, *[_OTHER_PX] * (len(run.panels) - 1)]
+    panels = zip(run.panels, map(run.body, run.panels), heights, strict=True)
     return Plan(run, width, run.ends, panels, with_bars=True)
 
 
@@ -224,11 +225,10 @@ def preview_plan(run: Scene) -> Plan:
 def zoom_plan(run: Scene, item: Occurrence, width: float) -> Plan:
     """The zoom into a finding: the loss and the series that explain it, over one step axis."""
     window = run.window(item)
-    high, low = (150.0, 92.0) if width >= WIDE else (130.0, 84.0)
     panels: list[PanelRow] = []
     for panel in run.zoom_panels(item):
         parts = [segment.inside(*window) for segment in panel.segments()]
-        panels.append((panel, y_scale(parts, panel.role, all_values=True), low if panels else high))
+        panels.append((panel, y_scale(parts, panel.role, all_values=True), _OTHER_PX if panels else _ZOOM_PX))
     return Plan(run, width, window, panels)
 
 

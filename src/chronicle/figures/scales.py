@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet, one_line, text_px
+from chronicle.figures.sheet import HALF_CAPITAL_PX, Box, Sheet, one_line, text_px
 from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.by_values import measured_rows
 from chronicle.metrics.names import COUNTERS, LOSSES
@@ -466,7 +466,7 @@ class Pane(NamedTuple):
         heights = self.y(np.array([value for value, _ in ticks]))
         self.sheet.lines(np.array([[self.left, self.right]]), heights[:, None], "grid", 0.5)
         for y, (_, label) in zip(heights, ticks, strict=True):
-            self.sheet.mark(label, self.left - _PAD_PX, y, SMALL_PX, anchor="end")
+            self.sheet.mark(label, self.left - _PAD_PX, y, anchor="end")
 
     def paint_steps(self, axis: str = "", most_ticks: int = 0) -> None:
         """The line at the foot; with ``axis``, also ticks with their labels, and what they count."""
@@ -483,8 +483,8 @@ class Pane(NamedTuple):
         places = self.x(np.array([step for step, _ in ticks]))
         self.sheet.lines(places[:, None], np.array([[self.foot, self.foot + _TICK_PX]]), "ink2", 2.7)
         for x, (_, label) in zip(places, ticks, strict=True):
-            if self.right + RIGHT_PX - 2 - x >= text_px(label, SMALL_PX) / 2:  # else the edge would cut it
-                place = x, self.foot + _TICK_PX + _PAD_PX + 2 * CAPITAL * SMALL_PX
-                self.sheet.write(label, *place, anchor="middle", size_px=SMALL_PX)
+            if self.right + RIGHT_PX - 2 - x >= text_px(label) / 2:  # else the edge would cut it
+                place = x, self.foot + _TICK_PX + _PAD_PX + 2 * HALF_CAPITAL_PX
+                self.sheet.write(label, *place, anchor="middle")
         words = "wall clock" if axis == SECONDS else axis
-        self.sheet.write(words, self.right, self.foot + 24 + 2 * CAPITAL * LABEL_PX, anchor="end")
+        self.sheet.write(words, self.right, self.foot + 24 + 2 * HALF_CAPITAL_PX, anchor="end")

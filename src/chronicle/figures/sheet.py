@@ -29,7 +29,7 @@ from PIL import Image
 from chronicle.metrics.values import shortened
 from chronicle.model import Floats, Verdict
 
-WIDE, NARROW = 900, 344  # for a page and for a phone, where the text of a scaled figure would be unreadable
+WIDE, NARROW = 720, 328  # the least room on a page and on a phone: a figure never has to be made smaller
 FONT = "DejaVu Sans"  # in which texts are measured: it comes with matplotlib and is wider than usual fonts
 _SHOWN_AS = {"Cc": " ", "Zl": " ", "Zp": " ", "Cf": "", "Cn": "□", "Co": "□", "Cs": "□"}  # by category
 _SHORTEST, _WIDEST_PX = 9, 12.0  # the characters that a name keeps, and the width of the widest character
@@ -75,10 +75,10 @@ def label(name: str, unit: str | None, log: bool, width_px: float) -> str:
     return shown + tail
 
 
-def text_px(text: str, size_px: float = 11.5) -> float:
+def text_px(text: str) -> float:
     """The width of a line in CSS pixels."""
     font = _font()
-    font.set_size(size_px, 72)
+    font.set_size(TEXT_PX, 72)
     font.set_text(_boxed(text), 0.0)
     return float(font.get_width_height()[0]) / 64
 
@@ -94,8 +94,9 @@ def _font() -> FT2Font:
     return font_manager.get_font(font_manager.findfont(FONT))
 
 
-LABEL_PX, SMALL_PX = 11.5, 11
-CAPITAL = 0.36  # half the height of a capital letter, as a share of the font size
+TEXT_PX = 11  # smaller text cannot be read
+_ENLARGED_PX, _ENLARGED_TEXT_PX = 860, 9.5  # a figure that is enlarged to this width needs no larger text
+HALF_CAPITAL_PX = 0.36 * TEXT_PX  # half the height of a capital letter
 _BOLD = 1.09  # the width of bold letters, as a multiple of the normal width
 _SIMPLER_PX = 0.1  # by so little a simplified path may differ
 _HALO_PX = 4
@@ -152,7 +153,6 @@ class Text(NamedTuple):
     x: float
     y: float
     anchor: str = "start"  # or middle, or end
-    size_px: float = LABEL_PX
     bold: bool = False
     halo: bool = False  # in the colour of the page, so that the text can be read over a curve
     within: Box | None = None
@@ -162,16 +162,15 @@ class Text(NamedTuple):
 
     def svg(self, clips: Mapping[Box, int]) -> str:
         anchor = f' text-anchor="{self.anchor}"' if self.anchor != "start" else ""
-        size = f' font-size="{self.size_px:g}"' if self.size_px != LABEL_PX else ""
         weight = ' font-weight="700"' if self.bold else ""
         name, words = self.token + " h" * self.halo, escape(self.words, quote=False)
         place = f'x="{_tenths(round(10 * self.x))}" y="{_tenths(round(10 * self.y))}"'
-        return f'<text class="{name}" {place}{anchor}{size}{weight}>{words}</text>\n'
+        return f'<text class="{name}" {place}{anchor}{weight}>{words}</text>\n'
 
     def outlines(self) -> Iterator[Outline]:
         font = FontProperties(family=FONT, weight="bold" if self.bold else "normal")
-        outline = TextPath((0, 0), _boxed(self.words), size=self.size_px, prop=font)
-        width = text_px(self.words, self.size_px) * (_BOLD if self.bold else 1)
+        outline = TextPath((0, 0), _boxed(self.words), size=TEXT_PX, prop=font)
+        width = text_px(self.words) * (_BOLD if self.bold else 1)
         left = self.x - width * {"start": 0, "middle": 0.5, "end": 1}[self.anchor]
         path = outline.transformed(Affine2D().scale(1, -1).translate(left, self.y))
         if self.halo:
@@ -179,9 +178,9 @@ class Text(NamedTuple):
         yield path, self.token, 0
 
 
-def label_px(words: str) -> float:
-    """The width of bold words in the small size."""
-    return text_px(words, SMALL_PX) * _BOLD
+def bold_px(words: str) -> float:
+    """The width of a line of bold text in CSS pixels."""
+    return text_px(words) * _BOLD
 
 
 class Sheet:
@@ -226,8 +225,9 @@ class Sheet:
     def write(self, words: str, x: float, y: float, token: str = "ink2", **style: Any) -> None:
         insort(self._items, Text(10, token, words, x, y, **style), key=_depth)
 
-    def mark(self, words: str, x: float, y: float, size_px: float, token: str = "ink2", **style: Any) -> None:
-        self.write(words, x, y + CAPITAL * size_px, token, size_px=size_px, **style)
+    def mark(self, words: str, x: float, y: float, token: str = "ink2", **style: Any) -> None:
+        """Writes words whose capitals have their middle at ``y``."""
+        self.write(words, x, y + HALF_CAPITAL_PX, token, **style)
 
     def svg(self, light: Tokens = LIGHT, dark: Tokens = DARK) -> bytes:
         """The SVG file with both themes; light is the default."""
@@ -239,7 +239,7 @@ class Sheet:
         tokens = sorted({item.token for item in items})
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" id="only-dark" {size} fill="currentColor" '
-            f'font-family="{_FONTS}" font-size="{LABEL_PX}">\n'
+            f'font-family="{_FONTS}" font-size="{TEXT_PX}">\n'
             f"<style>\n{_rules(tokens, light, dark)}</style>\n"
             f'{clips}<g id="only-light">\n{"".join(item.svg(boxes) for item in items)}</g>\n</svg>\n'
         ).encode()
@@ -278,6 +278,7 @@ def _rules(tokens: Sequence[str], light: Tokens, dark: Tokens) -> str:
     forms = (
         ".s,.d{fill:none;stroke:currentColor;stroke-linejoin:round}.d{stroke-linecap:round}"
         f".h{{paint-order:stroke;stroke-width:{_HALO_PX}px;stroke-linejoin:round}}\n"
+        f"@media(min-width:{_ENLARGED_PX}px){{text{{font-size:{_ENLARGED_TEXT_PX}px}}}}\n"
     )
     if light == dark:
         return forms + colours("", light)

@@ -11,7 +11,7 @@ import numpy as np
 
 from chronicle.figures import scales
 from chronicle.figures.scales import Line, Pair, Pane, Panel, Scale, Segment, Window
-from chronicle.figures.sheet import SMALL_PX, Box, label, label_px, one_line
+from chronicle.figures.sheet import Box, bold_px, label, one_line
 from chronicle.metrics.arithmetic import finite_of, median
 from chronicle.metrics.names import LOSSES
 from chronicle.model import Floats, Mask
@@ -119,13 +119,13 @@ class Room:
 
     def write(self, words: str, places: Sequence[Pair], token: str, most: float = math.inf) -> bool:
         """Writes bold words at the place (left, top) that covers least, if it covers ``most`` or less."""
-        width = label_px(words)
+        width = bold_px(words)
         best = min(((*place, width, ROW_PX) for place in places), key=self.covered)
         if self.covered(best) > most:
             return False
         left, top, *_ = best
         self.taken.append(best)
-        self._pane.sheet.write(words, left, top + ROW_PX - 2.5, token, size_px=SMALL_PX, bold=True, halo=True)
+        self._pane.sheet.write(words, left, top + ROW_PX - 2.5, token, bold=True, halo=True)
         return True
 
 
@@ -146,7 +146,7 @@ class Clip(NamedTuple):
         x = pane.x(self.x)
         y, way = (pane.top, 1) if self.above else (pane.foot, -1)
         pane.sheet.area([x - 4, x, x + 4], [y + 7 * way, y, y + 7 * way], self.token, 8)
-        width = label_px(self.words)
+        width = bold_px(self.words)
         lows = [y + way * (2 + row * (ROW_PX - 1)) for row in range(4)]
         tops = [low if self.above else low - ROW_PX for low in lows]
         lefts = x + 6, x + 18, x - 6 - width, x - 18 - width
@@ -172,7 +172,7 @@ class Curves:
             x, y = pane.x(self.missing[0]), pane.top + 0.08 * pane.height
             pane.sheet.crosses(x, y, 2.5, 1.3, "bad", within=pane.box)
             room.taken.append((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
-            ends = x[0] - 8 - label_px(self.missing[1]), x[-1] + 8, x[0] - 3
+            ends = x[0] - 8 - bold_px(self.missing[1]), x[-1] + 8, x[0] - 3
             places = [(left, top) for top in (y - ROW_PX / 2, y + 6) for left in ends]
             room.write(self.missing[1], places, "bad")
         for clip in self.clips:
@@ -192,7 +192,7 @@ class Curves:
         last = max(own, key=lambda s: float(s.x[np.isfinite(s.mid)][-1]))
         known = np.isfinite(last.mid)
         end, level = float(pane.x(last.x[known])[-1]), float(pane.y(last.mid[known])[-1])
-        alone, width = Room(pane, own), label_px(name)
+        alone, width = Room(pane, own), bold_px(name)
         lefts = np.arange(min(end, pane.right) - width, pane.left + 4, -_NAME_STRIDE_PX).tolist()
         ends = [(left, *alone.over(left, width)) for left in lefts]
         there: list[Pair] = []
