@@ -155,8 +155,8 @@ class Attempt:
     """One uninterrupted process of a run: the content of one log, or of a part of it.
 
     ``name`` is the path of the log relative to what was read. ``axis`` is what steps count: "step", "epoch",
-    "sample", "token", "row" (no step was logged) or "item" (rows of results, which have no order).
-    ``truncated``: the last record is incomplete (a live log, a killed process).
+    "sample", "token", "row" (no step was logged) or "item" (rows of results, which have no order). ``called``
+    is what the log calls a step, if that is another word: "episode". ``truncated``: the last record is cut.
     """
 
     name: str
@@ -166,6 +166,11 @@ class Attempt:
     faults: tuple[Fault, ...] = ()
     truncated: bool = False
     axis: str = "step"
+    called: str = ""
+
+    @property
+    def noun(self) -> str:
+        return (self.axis == "step" and self.called) or self.axis
 
     def by_role(self, role: Role) -> list[Series]:
         return [s for s in self.series.values() if s.role is role]

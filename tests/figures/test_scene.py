@@ -57,6 +57,18 @@ def test_data_sets_share_a_panel_with_their_loss_and_other_metrics_get_their_own
     assert len({line.token for line in panels[0].lines} | {line.dash for line in panels[0].lines}) == 6
 
 
+@pytest.mark.parametrize(
+    ("factor", "shown"), [(0.3, [["G_loss", "D_loss"]]), (-1.0, [["G_loss"], ["D_loss"]])]
+)
+def test_both_losses_of_an_adversarial_training_are_drawn(factor, shown):
+    """In one panel, or in two if they do not fit on one axis."""
+    steps = np.arange(200)
+    other = series("D_loss", steps, factor * falling(200), Role.PART_LOSS)
+    logged = [series("G_loss", steps, falling(200)), other]
+    panels = run_panels(stitch([attempt("a.csv", *logged)]), diagnosis())
+    assert [[line.metric for line in panel.lines] for panel in panels] == shown
+
+
 def test_a_validation_loss_that_is_logged_by_two_names_is_drawn_and_named_once():
     """As Keras does: by epochs, and by iterations, which are read as the same steps."""
     steps = np.arange(200)

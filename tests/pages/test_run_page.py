@@ -37,8 +37,8 @@ hide: [navigation]
 
 <section>
 <figure class="ch-fig">
-<picture class="ch-light"><source media="(max-width: 760px)" srcset="whole-narrow.svg#only-light" width="344" height="260"><img src="whole-wide.svg#only-light" width="900" height="300" class="ch-flat" alt="Loss over 100 thousand steps" decoding="async"></picture>
-<picture class="ch-dark"><source media="(max-width: 760px)" srcset="whole-narrow.svg#only-dark" width="344" height="260"><img src="whole-wide.svg#only-dark" width="900" height="300" class="ch-flat" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
+<picture class="ch-light"><source media="(max-width: 767px)" srcset="whole-narrow.svg#only-light" width="344" height="260"><img src="whole-wide.svg#only-light" width="900" height="300" class="ch-flat" style="--h: 300px" alt="Loss over 100 thousand steps" decoding="async"></picture>
+<picture class="ch-dark"><source media="(max-width: 767px)" srcset="whole-narrow.svg#only-dark" width="344" height="260"><img src="whole-wide.svg#only-dark" width="900" height="300" class="ch-flat" style="--h: 300px" alt="Loss over 100 thousand steps" loading="lazy" decoding="async"></picture>
 <figcaption>train/loss, whole run.</figcaption>
 </figure>
 
@@ -79,8 +79,8 @@ hide: [navigation]
 <p class="ch-small">It came 94 steps after the fast-recovering spike.</p>
 <p class="ch-aside" id="note-202611182241"><b>Decision</b>, ada, <time>2026-11-18 22:41+01:00</time><br>Back to 56 000.<br>Not 58 500.</p>
 <figure class="ch-fig">
-<picture class="ch-light"><source media="(max-width: 760px)" srcset="finding-2-narrow.svg#only-light" width="344" height="260"><img src="finding-2-wide.svg#only-light" width="900" height="300" class="ch-flat" alt="The spike at step 58\u202f897" decoding="async"></picture>
-<picture class="ch-dark"><source media="(max-width: 760px)" srcset="finding-2-narrow.svg#only-dark" width="344" height="260"><img src="finding-2-wide.svg#only-dark" width="900" height="300" class="ch-flat" alt="The spike at step 58\u202f897" loading="lazy" decoding="async"></picture>
+<picture class="ch-light"><source media="(max-width: 767px)" srcset="finding-2-narrow.svg#only-light" width="344" height="260"><img src="finding-2-wide.svg#only-light" width="900" height="300" class="ch-flat" style="--h: 300px" alt="The spike at step 58\u202f897" decoding="async"></picture>
+<picture class="ch-dark"><source media="(max-width: 767px)" srcset="finding-2-narrow.svg#only-dark" width="344" height="260"><img src="finding-2-wide.svg#only-dark" width="900" height="300" class="ch-flat" style="--h: 300px" alt="The spike at step 58\u202f897" loading="lazy" decoding="async"></picture>
 <figcaption>Same steps on every panel.</figcaption>
 </figure>
 

@@ -487,3 +487,26 @@ def test_what_a_file_of_a_held_out_loss_calls_a_loss_is_held_out(
     assert {"val/loss", "train_loss"} <= set(beside)
     of_both = course(TABLE, 3.5).replace("accuracy", "val_loss")
     assert {"loss", "val_loss"} <= set(only(written(tmp_path, "loss_and_val_loss.csv", of_both)))
+
+
+@pytest.mark.parametrize(
+    ("counter", "noun"),
+    [
+        ("episode", "episode"),
+        ("n_epi", "episode"),
+        ("Game", "game"),
+        ("gen", "generation"),
+        ("step", "step"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "txt"])
+def test_steps_are_called_what_the_log_calls_them(
+    counter: str, noun: str, suffix: str, tmp_path: Path
+) -> None:
+    """They stay steps for everything that reckons with them."""
+    values = [(k, 2 + 1 / (k + 1)) for k in range(20)]
+    table = "".join([f"{counter},loss\n", *(f"{k},{value:.4f}\n" for k, value in values)])
+    console = "".join(f"{counter}: {k} loss: {value:.4f}\n" for k, value in values)
+    (tmp_path / f"log.{suffix}").write_text(table if suffix == "csv" else console, "utf-8")
+    (attempt,) = read(tmp_path)
+    assert (attempt.axis, attempt.noun, [*attempt.series]) == ("step", noun, ["loss"])

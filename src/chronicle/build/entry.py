@@ -383,7 +383,7 @@ def _attempt_row(attempt: Attempt) -> dict[str, Any]:
         "started": instant(begun),
         "ended": instant(ended),
         "truncated": attempt.truncated,
-        "axis": attempt.axis,
+        "axis": attempt.noun,
         **{name: str(attempt.facts.get(name, "")) for name in ("format", "job", "nodes")},
         "faults": [f"{f.where}: {f.what}" for f in _reading_faults(attempt)[:20]],
     }

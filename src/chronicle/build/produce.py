@@ -196,7 +196,8 @@ class Run:
         if not units and not stated.axis:
             return attempt
         series = {m: replace(s, unit=units[m]) if m in units else s for m, s in attempt.series.items()}
-        return replace(attempt, axis=stated.axis or attempt.axis, series=series)
+        attempt = replace(attempt, series=series)
+        return replace(attempt, axis=stated.axis, called="") if stated.axis else attempt
 
     def timeline(self) -> Timeline:
         """The run, read and stitched. Raises ChronicleError if nothing of it can be read."""

@@ -441,7 +441,7 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
     if guilty:
         first, more = guilty[0], f", and {len(guilty) - 1} more" if len(guilty) > 1 else ""
         what = BY_ID[first.pattern].title + (f" in {first.metric}" if first.metric else "")
-        where = axis_named({a.attempt.axis for a in view.attempts}).place(first.start_step)
+        where = axis_named({a.attempt.noun for a in view.attempts}).place(first.start_step)
         return f"{verdict.title()}: {what} from {where}{more}."
     if verdict is not Verdict.WORRYING:
         return _because_unknown(view)

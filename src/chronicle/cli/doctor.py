@@ -133,7 +133,7 @@ def _summary(attempt: Attempt) -> dict[str, Any]:
             metric = {"metric": name, "role": str(s.role), "unit": s.unit, "points": len(s)}
             metrics.append(metric | steps | values | {"why": why})
     counter, n_facts = str(attempt.facts.get("step_counter", "")), len(attempt.facts)
-    named = {"name": attempt.name, "axis": attempt.axis, "counter": counter, "truncated": attempt.truncated}
+    named = {"name": attempt.name, "axis": attempt.noun, "counter": counter, "truncated": attempt.truncated}
     return {**named, "n_facts": n_facts, "metrics": metrics}
 
 

@@ -378,7 +378,7 @@ def compared_lines(runs: Sequence[Judged]) -> Iterator[str]:
     losses = [shown_metric(list(timeline.series.values())) for timeline in timelines]
     if all(losses):
         names = " against ".join(dict.fromkeys(track.metric for track in losses if track))
-        axis = axis_named({attempt.axis for timeline in timelines for attempt in timeline.attempts})
+        axis = axis_named({attempt.noun for timeline in timelines for attempt in timeline.attempts})
         rows = _courses([t for t in losses if t], axis)
         yield from _table(f"{names}, median near the same {axis.unit}", letters, rows)
     rates = [next(iter(t.by_role(Role.LEARNING_RATE)), None) for t in timelines]

@@ -25,6 +25,7 @@ from chronicle.figures.scales import Panel, Segment, all_panels
 from chronicle.figures.sheet import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, Sheet, one_line
 from chronicle.metrics.values import Axis, plural, with_unit
 from chronicle.model import Diagnosis, Entry, Event, EventKind, Figure, Floats, Join, Timeline
+from chronicle.story.measured import axis_of
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis, on_axis
 from chronicle.timeline.courses import step_ends
@@ -197,7 +198,7 @@ def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) 
         "verdict": entry.diagnosis.verdict.value,
         "headline": entry.headline,
         "facts": [[f.quantity, with_unit(f.value, f.unit)] for f in facts if f.value is not None],
-        "axes": [{"name": "step", "unit": timeline.attempts[0].axis if timeline.attempts else "step"}]
+        "axes": [{"name": "step", "unit": axis_of(timeline).noun}]
         + [{"name": name, "unit": f"{over.axis}s", "how": over.how} for name, over in axes.items()],
         "attempts": names,
         "panels": [_panel(panel, block, most, axes, role_of) for panel in panels],

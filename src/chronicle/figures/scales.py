@@ -19,7 +19,7 @@ from chronicle.classify.patterns import BY_ID
 from chronicle.figures.sheet import HALF_CAPITAL_PX, Box, Sheet, one_line, text_px
 from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.by_values import measured_rows
-from chronicle.metrics.names import COUNTERS, LOSSES
+from chronicle.metrics.names import COUNTERS, LOSSES, is_of_opponent, role_of
 from chronicle.metrics.roles import SCORES, evaluations, shown_metric
 from chronicle.metrics.values import Axis, count, level
 from chronicle.model import Diagnosis, Finding, Floats, Mask, Role, Timeline, Track, cached_by_object
@@ -116,6 +116,7 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
     found = sorted(diagnosis.findings, key=lambda f: "explained_by" in f.evidence)
     more = [track for f in found for track in _named_or_needed(f, tracks)]
     more.sort(key=lambda track: track.role in {tracks[line.metric].role for line in first.lines})
+    more = [*_judged_parts(main, tracks)[:1], *more]
     shown = [first, *islice(_others(more, [first]), 2)]
     score = (track for track in evaluations(tracks.values()) if track.role in SCORES)
     return [*shown, *islice(_others(islice(score, 1), shown), len(shown) < 3)]
@@ -142,15 +143,26 @@ def finding_panels(
 
 
 def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Track]:
-    """The main loss, and losses that fit on its axis: named by a finding, by data set, validation."""
+    """The main loss, and losses that fit on its axis: other judged parts, named by a finding, by data set,
+    validation."""
     if main.role not in LOSSES:
         return [main]
+    parts = [t for t in _judged_parts(main, tracks) if _fit_on_one_axis(main, t)]
     others = [t for t in tracks.values() if t is not main and t.role in LOSSES and _fit_on_one_axis(main, t)]
     spoken = [t for t in others if t.metric in named]
     sets = [t for t in others if t.role is Role.DATASET_LOSS and len(t) >= len(main) / 5]
     validation = [t for t in others if t.role is Role.VALIDATION_LOSS]
     validation = [t for t in validation if not any(map(t.is_curve_of, spoken))][:1]
-    return list(dict.fromkeys([main, *spoken, *sets, *validation]))[: len(_STYLES)]
+    return list(dict.fromkeys([main, *parts, *spoken, *sets, *validation]))[: len(_STYLES)]
+
+
+def _judged_parts(main: Track, tracks: dict[str, Track]) -> list[Track]:
+    """The other parts of a loss that has no total (generator and discriminator), first of the other side."""
+    if main.role is not Role.LOSS or role_of(main.metric) is not Role.PART_LOSS:
+        return []
+    parts = [t for t in tracks.values() if t is not main and t.role in (Role.LOSS, Role.PART_LOSS)]
+    parts = [t for t in parts if len(t) >= len(main) / 5]
+    return sorted(parts, key=lambda t: is_of_opponent(t.metric) is is_of_opponent(main.metric))
 
 
 def _fit_on_one_axis(*losses: Track) -> bool:
@@ -220,11 +232,8 @@ _REACH_SPANS = 0.5  # everything is shown if nothing is further from the body, i
 _PEAK_SPANS, _PEAK_SPANS_LOG = 1.6, 3.0  # the peak of a finding is shown if it is no further above the body
 # From this ratio of the largest to the smallest value on, an axis is logarithmic. It is never logarithmic for
 # rewards and scores, because on a linear axis one sees that they end near 0.
-_LOG_FROM_RATIO = {
-    Role.GRAD_NORM: 8.0,
-    Role.LOSS_SCALE: 8.0,
-    **dict.fromkeys((Role.OBJECTIVE, *SCORES), math.inf),
-}
+_LOG_FROM_RATIO = dict.fromkeys((Role.GRAD_NORM, Role.LOSS_SCALE), 8.0)
+_LOG_FROM_RATIO |= dict.fromkeys((Role.OBJECTIVE, *SCORES), math.inf)
 _LOG_FROM_RATIO_ELSE = 1e3
 # The same for the start of a curve, or the upper end of its body, over the middle of its body.
 _LOG_FROM_MIDDLE = 10.0

@@ -119,6 +119,15 @@ def _loss_words(plain_name: str) -> frozenset[str]:
     return frozenset(w for w in words if not (w in aliases.TOTALS or w.isdigit() or A_LOSS.fullmatch(w)))
 
 
+_CALLED = ("episode", "game", "generation", "round", "frame")
+
+
+def called(counter: str) -> str:
+    """What the counter of this name calls a step: ``episode``; empty if it has no word of its own."""
+    words = (word.removesuffix("s") for word in re.split(r"[\W_]", counter.lower()) if len(word) > 2)
+    return next((noun for word in words for noun in _CALLED if noun.startswith(word)), "")
+
+
 def is_of_one_episode(metric: str) -> bool:
     """Whether the name is that of what each episode came to (`episode reward`), and of no mean of several."""
     words = name_words(metric)

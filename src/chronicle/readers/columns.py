@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.metrics.arithmetic import any_numbers, median
+from chronicle.metrics.names import called
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers import step_axis
@@ -283,7 +284,8 @@ def attempt_of(table: Table) -> Attempt:
     facts, faults = {**constant, **of_steps, **table.facts}, (*table.faults, *step_faults)
     if table.rows_are:
         facts["rows"] = f"{table.rows_are}, no steps"
-    return Attempt(table.name or path.name, (str(path),), series, facts, faults, table.truncated, axis.counts)
+    logged, axes = (series, facts, faults, table.truncated), (axis.counts, called(axis.name))
+    return Attempt(table.name or path.name, (str(path),), *logged, *axes)
 
 
 def _steps_over_epochs(

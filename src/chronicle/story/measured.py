@@ -25,7 +25,7 @@ from chronicle.classify.view import look
 from chronicle.metrics.aliases import median_gap
 from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.by_values import measurements
-from chronicle.metrics.names import LOSSES
+from chronicle.metrics.names import LOSSES, role_of
 from chronicle.metrics.roles import direction, shown_metric
 from chronicle.metrics.values import Axis, axis_named, count, grouped, ordinal, plainly, rounded
 from chronicle.model import (
@@ -154,6 +154,7 @@ class RunView:
         if track.role not in _NAMES:
             return f"the metric {track.metric}"
         alone = track is self.loss or all(map(track.is_curve_of, self.timeline.by_role(track.role)))
+        alone &= track.role is not Role.LOSS or role_of(track.metric) is not Role.PART_LOSS
         return _NAMES[track.role] if alone else f"{_NAMES[track.role]} ({track.metric})"
 
     def course(self) -> str:
@@ -222,7 +223,7 @@ def is_cut_off(values: Floats, top: int, edge: float) -> bool:
 
 def axis_of(timeline: Timeline) -> Axis:
     """What the steps of a timeline count; ``step`` if its attempts disagree."""
-    return axis_named({attempt.axis for attempt in timeline.attempts})
+    return axis_named({attempt.noun for attempt in timeline.attempts})
 
 
 def axis_of_entry(entry: Entry) -> Axis:

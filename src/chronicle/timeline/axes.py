@@ -103,7 +103,7 @@ def _on_axis(over: OnAxis) -> Timeline:
     moved = []
     for attempt, table in zip(timeline.attempts, over.tables, strict=True):
         own = {m: replace(s, steps=_placed(s.steps, table)) for m, s in attempt.series.items()}
-        moved.append(replace(attempt, axis=over.axis, series=own))
+        moved.append(replace(attempt, axis=over.axis, called="", series=own))
     tracks = {}
     for metric, track in timeline.series.items():
         steps = track.steps.copy()

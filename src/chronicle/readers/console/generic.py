@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from chronicle.metrics.arithmetic import first_showings, is_new
-from chronicle.metrics.names import role_of
+from chronicle.metrics.names import called, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import gathered
 from chronicle.model import Attempt, Floats, Role, Steps
@@ -68,7 +68,7 @@ def read(path: Path) -> list[Attempt]:
     reader = LogReader(path)
     reader.read_all()
     log, plan, columns = reader.log, reader.plan, reader.log.rows.columns
-    log.axis = reader.counting.axis
+    log.axis, log.called = reader.counting.axis, called(reader.counting.counter)
     if plan.of_items:
         log.axis = "item"
         log.fact("rows", "results of trials or trainings, no steps")

@@ -271,7 +271,7 @@ class Log:
         self.step: int | None = None
         self.time = NAN
         self.truncated, self.n_lines, self._next_number = False, 0, 1
-        self.axis = "step"
+        self.axis, self.called = "step", ""
         self.facts, self._settings = dict[str, Any](), dict[str, Any]()
         self.events: list[dict[str, Any]] = []
         self.machine = machine.MachineFaults(path)
@@ -480,7 +480,8 @@ class Log:
         facts = {**self.machine.facts, **self.facts, **config_facts(self._settings)}
         facts |= {"events": self.events} if self.events else {}
         sources = (str(self.path),)
-        return Attempt(self.path.name, sources, series, facts, self.faults(), self.truncated, self.axis)
+        axis, called = self.axis, self.called
+        return Attempt(self.path.name, sources, series, facts, self.faults(), self.truncated, axis, called)
 
 
 def _is_written_out(line: str, before: Iterable[str]) -> bool:
