@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import re
 import subprocess
@@ -267,13 +268,22 @@ def test_no_colour_in_a_pipe(chronicle, tmp_path):
     assert "\x1b" not in chronicle("classify", healthy(tmp_path / "a.csv")).out
 
 
-def test_what_a_log_lacks_is_said_in_one_sentence(chronicle, tmp_path):
+def test_each_thing_is_said_once_and_what_a_log_lacks_in_one_sentence(chronicle, tmp_path):
     ran = chronicle("classify", healthy(tmp_path / "a.csv"))
-    assert " ".join(ran.out.split()).endswith(
-        "The log lacks what some patterns need (learning rate, batch size, loss by data set, a second "
-        "attempt, ratio, gradient norm, attention logit, output logit, objective, expert load, validation "
-        "loss, throughput, step time, loss scale, clipped share). `chronicle explain` says which patterns."
+    head, headline, *events = ran.out.splitlines()
+    assert head.endswith("● good") and "The loss fell from" in headline
+    assert " ".join(" ".join(events).split()).endswith(
+        "1 ● near-perfect The log lacks what 20 patterns would need: objective (4), a second attempt (3), "
+        "learning rate (1) and 12 more. `chronicle explain` names them."
     )
+
+
+def test_an_event_that_the_headline_tells_is_listed_by_its_place(chronicle, tmp_path):
+    values = [2.0 + 0.01 * (i % 5) + (3.0 if i == 60 else 0.0) for i in range(100)] + [math.nan] * 20
+    log = tmp_path / "a.csv"
+    log.write_text("step,loss\n" + "".join(f"{10 * i},{value}\n" for i, value in enumerate(values)))
+    out = chronicle("classify", log).out.replace("\u202f", " ")
+    assert out.count("The loss was NaN from step 1 000") == out.count("■ nan-inf, from step 1 000 on") == 1
 
 
 def test_hostile_names_are_printed_harmlessly(chronicle, tmp_path):
@@ -379,7 +389,7 @@ def test_a_figure_is_written_as_pixels_for_a_chat(tmp_path, chronicle, monkeypat
     ran = chronicle("export", "--png", "calm.csv", "--dark")
     assert (ran.code, ran.out) == (0, "wrote calm.csv-dark.png\n")
     with Image.open(tmp_path / "calm.csv-dark.png") as image:
-        assert image.format == "PNG" and image.width == 1800
+        assert image.format == "PNG" and image.width == 1440
     assert chronicle("export", "--png", "calm.csv", "--finding", "1").out == "wrote calm.csv-finding-1.png\n"
 
 

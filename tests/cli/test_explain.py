@@ -82,15 +82,15 @@ def test_without_a_choice_everything_is_told() -> None:
     lines = list(explain(DIAGNOSIS, STORY))
     assert "Good: 1 spike came back fast, and nothing worrying was found on the live course." in lines
     assert lines[-9:] == [
-        "Some patterns could not be assessed. Without learning rate: lr-decay-drop. Without batch size:",
-        "  batch-ramp. Without loss by data set: multi-dataset-spike. Without a second attempt: "
-        "resume-spike,",
-        "  lr-not-restored (also learning rate), repeat-data. Without ratio: resume-ratio-skew. Without",
-        "  gradient norm: grad-norm-precursor. Without attention logit: attention-logit-growth. Without",
-        "  output logit: output-logit-drift. Without objective: entropy-collapse (also policy entropy),",
+        "Some patterns could not be assessed. Without objective: entropy-collapse (also policy entropy),",
         "  length-explosion (also answer length), reward-hacking (also validation score), kl-blow-up (also",
-        "  divergence from the reference). Without expert load: router-collapse. Without validation loss:",
-        "  overfitting. Without throughput: throughput-drop. Without step time: hang. Without loss scale:",
+        "  divergence from the reference). Without a second attempt: resume-spike, lr-not-restored (also",
+        "  learning rate), repeat-data. Without learning rate: lr-decay-drop. Without batch size: "
+        "batch-ramp.",
+        "  Without loss by data set: multi-dataset-spike. Without ratio: resume-ratio-skew. Without gradient",
+        "  norm: grad-norm-precursor. Without attention logit: attention-logit-growth. Without output logit:",
+        "  output-logit-drift. Without expert load: router-collapse. Without validation loss: overfitting.",
+        "  Without throughput: throughput-drop. Without step time: hang. Without loss scale:",
         "  loss-scale-collapse. Without clipped share: clip-saturation.",
     ]
     assert sum(bool(re.match(r"\d+  ", line)) for line in lines) == len(DIAGNOSIS.findings)

@@ -240,9 +240,9 @@ def test_what_was_not_logged_is_grouped_by_what_is_missing() -> None:
     entry = replace(rollback(), diagnosis=replace(rollback().diagnosis, not_assessed=missing))
     section_shown = section(page_of(entry), "Evidence").split("by what was not logged</summary>")[1]
     assert re.findall("<li>(.*)</li>", section_shown) == [
-        "<strong>Gradient norm:</strong> Gradient norm leads",
         "<strong>A second attempt:</strong> Resume spike, Learning rate not restored (also learning rate), "
         "Repeated data after a resume",
+        "<strong>Gradient norm:</strong> Gradient norm leads",
     ]
 
 

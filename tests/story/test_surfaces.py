@@ -24,7 +24,7 @@ from chronicle.pages.gallery import dated_events
 from chronicle.pages.lists import card, runs
 from chronicle.pages.words import renderer
 from chronicle.story import deciding, picture_edge
-from chronicle.story.measured import axis_of
+from chronicle.timeline.axes import axis_of
 
 pytestmark = pytest.mark.slow
 each = pytest.mark.parametrize("name", few(NAMES, 14))

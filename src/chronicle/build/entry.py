@@ -31,9 +31,10 @@ from chronicle.metrics.values import Axis, clipped, count, instant, plainly, plu
 from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Timeline, Track
 from chronicle.score.presets import Comparison
 from chronicle.story import Story
-from chronicle.story.measured import axis_of, course_of, finite_values
+from chronicle.story.measured import course_of, finite_values
 from chronicle.story.restarts import outcome, step_back_words
 from chronicle.timeline import discarded
+from chronicle.timeline.axes import axis_of
 from chronicle.timeline.courses import step_ends, wall_clock
 from chronicle.timeline.joins import endings
 from chronicle.workspace.config import RunConfig

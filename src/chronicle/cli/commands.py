@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from chronicle.cli import terminal
     from chronicle.model import Diagnosis, Timeline
     from chronicle.pages import chronology, gallery
-    from chronicle.story import measured
     from chronicle.workspace import folders
 else:
 
@@ -51,7 +50,7 @@ else:
     sources, store, scoring = map(_Module, ("build.sources", "build.store", "score"))
     log_doctor, server, terminal = map(_Module, ("cli.doctor", "cli.serve", "cli.terminal"))
     figures, gallery, chronology = map(_Module, ("figures", "pages.gallery", "pages.chronology"))
-    telling, measured, folders = map(_Module, ("story", "story.measured", "workspace.folders"))
+    telling, folders = map(_Module, ("story", "workspace.folders"))
 
 
 class _Path(click.Path):
@@ -245,7 +244,7 @@ def explain(run: Path, finding: str) -> None:
     page_of = {page.id: page for page in gallery.load_gallery(galleries)} if has_pages else {}
     judged = _named(run)
     for run_read, timeline, diagnosis, story in judged:
-        explained = terminal.explain(diagnosis, story, finding, page_of, measured.axis_of(timeline))
+        explained = terminal.explain(diagnosis, story, finding, page_of, terminal.axis_of(timeline))
         click.echo("\n".join(map(terminal.printable, (run_read.run_id, *explained))))
     if not has_pages:
         click.echo("The likely causes are on the pages of patterns, which need the extra `site`.")

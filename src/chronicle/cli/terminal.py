@@ -48,8 +48,9 @@ from chronicle.readers import nobody_reads
 from chronicle.readers.find import unknown_logs
 from chronicle.score.presets import PRESETS, Comparison, Preset
 from chronicle.story import CANNOT_TELL, Story, gravest
-from chronicle.story.measured import BY_PEOPLE, ENDS
+from chronicle.story.measured import BY_PEOPLE, COURSE, ENDS
 from chronicle.story.restarts import lettered
+from chronicle.timeline.axes import axis_of as axis_of
 from chronicle.workspace.config import nearest
 from chronicle.workspace.folders import path_words
 
@@ -60,6 +61,7 @@ LOOKS = {
     Verdict.WORRYING: ("▲", "yellow"),
     Verdict.BAD: ("■", "red"),
 }
+_MOST_NEEDS = 3  # series that a log lacks, named one by one
 _MOST_LISTED = 40  # events that a terminal has room for
 MOST_COMPARED = 8  # runs in one comparison
 _MOST_PLACES = 8  # steps at which courses are compared
@@ -81,17 +83,21 @@ def badge(verdict: Verdict, word: str) -> str:
 
 
 def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Story) -> Iterator[str]:
-    """The lines of `chronicle classify` for one run: its headline, then its events in their order."""
+    """The lines of `chronicle classify` for one run: its headline, then its events in their order. An event
+    that the headline tells has its place alone."""
     yield f"{click.style(printable(run_id), bold=True)}  {badge(story.verdict, story.badge)}"
     yield from filled(story.headline, "  ", "  ")
     events = [event for event in story.events if event.kind not in ENDS]
     for event in events[:_MOST_LISTED]:
-        yield from event_lines(event)
+        told = event.sentence in story.headline
+        yield from event_lines(event, place=_place(event, axis_of(timeline)) if told else None)
     if len(events) > _MOST_LISTED:
         yield f"  {plural(len(events) - _MOST_LISTED, 'more event')}: chronicle build shows them all"
-    if timeline.series and (lacking := ", ".join(words.unassessed(diagnosis))):
-        text = f"The log lacks what some patterns need ({lacking}). `chronicle explain` says which patterns."
-        yield from filled(text, "  ", "    ")
+    if timeline.series and (needs := words.unassessed(diagnosis)):
+        named = [f"{need} ({len(patterns)})" for need, patterns in [*needs.items()][:_MOST_NEEDS]]
+        named += [f"{len(needs) - _MOST_NEEDS} more"] if len(needs) > _MOST_NEEDS else []
+        lacking = f"The log lacks what {plural(sum(map(len, needs.values())), 'pattern')} would need"
+        yield from filled(f"{lacking}: {listed(named)}. `chronicle explain` names them.", "  ", "    ")
     if timeline.copies:
         names = ", ".join(copy.name for copy in timeline.copies)
         yield from filled(f"Left out, because another log of the same run is judged: {names}.", "  ", "    ")
@@ -99,14 +105,26 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Stor
         yield f"  In doubt: {printable(doubt)}"
 
 
-def event_lines(event: Event, before: str = "") -> Iterator[str]:
-    """The lines of an event: ``before``, its number or letter, its pattern or kind, and its sentence."""
+def _place(event: Event, axis: Axis) -> str:
+    """The steps of an event behind its name: ``, steps 614 to 645``, ``, from step 420 on``; empty for what
+    is of the whole run."""
+    if event.step is None or event.shows(COURSE):
+        return ""
+    if event.end_step is None and event.ending:
+        return f", from {axis.place(event.step)} on"
+    return f", {axis.place(*dict.fromkeys((event.step, event.end_step or event.step)))}"
+
+
+def event_lines(event: Event, before: str = "", place: str | None = None) -> Iterator[str]:
+    """The lines of an event: ``before``, its number or letter, its pattern or kind, and its sentence, or
+    instead of that its ``place``."""
     shape = LOOKS[event.verdict][0] if event.verdict is not None else ""
     kind = event.title.lower() if event.kind in BY_PEOPLE else event.kind.value
     name = f"{shape} {event.patterns[0]}" if event.patterns else kind
     aside = f"{event.who}: " if event.kind in BY_PEOPLE and event.who else ""
     when = f" ({event.time})" if event.kind is EventKind.FAULT and event.time else ""
-    text = f"{before}{event.mark:>2} {name}: {aside}{event.sentence}{when}"
+    said = f": {aside}{event.sentence}{when}" if place is None else place
+    text = f"{before}{event.mark:>2} {name}{said}"
     yield from filled(text, "  ", " " * (5 + len(before)))
 
 
@@ -269,7 +287,8 @@ def explain(
     if not which:
         yield from (*story.paragraphs, diagnosis.because)
         if diagnosis.not_assessed:
-            lacking = (f"Without {needs}: {names}." for needs, names in words.unassessed(diagnosis).items())
+            needs = words.unassessed(diagnosis).items()
+            lacking = (f"Without {need}: {', '.join(patterns)}." for need, patterns in needs)
             yield from filled(" ".join(("Some patterns could not be assessed.", *lacking)), "", "  ")
 
 

@@ -25,9 +25,8 @@ from chronicle.figures.scales import Panel, Segment, all_panels
 from chronicle.figures.sheet import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, Sheet, one_line
 from chronicle.metrics.values import Axis, plural, with_unit
 from chronicle.model import Diagnosis, Entry, Event, EventKind, Figure, Floats, Join, Timeline
-from chronicle.story.measured import axis_of
 from chronicle.story.restarts import lettered
-from chronicle.timeline.axes import OnAxis, on_axis
+from chronicle.timeline.axes import OnAxis, axis_of, on_axis
 from chronicle.timeline.courses import step_ends
 
 _WIDTHS = {"wide": WIDE, "narrow": NARROW}

@@ -18,9 +18,9 @@ from chronicle.figures.sheet import WIDE, Sheet, one_line
 from chronicle.figures.strokes import Curves, missing, strokes
 from chronicle.metrics.aliases import median_gap
 from chronicle.model import Diagnosis, Finding, Role, Timeline, Verdict
-from chronicle.story.measured import CALM, FindingGroup, axis_of, finding_groups
+from chronicle.story.measured import CALM, FindingGroup, finding_groups
 from chronicle.story.restarts import lettered
-from chronicle.timeline.axes import OnAxis
+from chronicle.timeline.axes import OnAxis, axis_of
 
 MOST_ZOOMS = 6
 _FIRST_SAMPLES = 2  # whose median is the start of a curve

@@ -28,9 +28,10 @@ from chronicle.model import Entry, Event, EventKind, Join, Verdict
 from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
 from chronicle.story import WARM_UP, deciding, gravity
-from chronicle.story.measured import BY_PEOPLE, CHANGES, COURSE, ENDS, JOINS, OVERALL, axis_of_entry
+from chronicle.story.measured import BY_PEOPLE, CHANGES, COURSE, ENDS, JOINS, OVERALL
 from chronicle.story.restarts import event_id
 from chronicle.story.signs import event_name
+from chronicle.timeline.axes import axis_of_entry
 from chronicle.workspace.notes import NOTE_KINDS
 
 LISTED_ROWS = 150  # rows of a plain list, which stays far below 100 KB even with long titles

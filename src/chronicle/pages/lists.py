@@ -22,8 +22,9 @@ from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, advic
 from chronicle.pages.words import Html, Render, as_json, place, plain, slug
 from chronicle.story import CANNOT_TELL, deciding, gravest, without_repeated_reasons
 from chronicle.story import card as card_words
-from chronicle.story.measured import CALM, ENDS, JOINS, OVERALL, RISES, axis_of_entry, named_patterns
+from chronicle.story.measured import CALM, ENDS, JOINS, OVERALL, RISES, named_patterns
 from chronicle.story.restarts import lettered, restart
+from chronicle.timeline.axes import axis_of_entry
 from chronicle.workspace.folders import shipped_file
 from chronicle.workspace.notes import STANCES, last_review, verdict_of
 

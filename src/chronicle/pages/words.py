@@ -178,15 +178,16 @@ def role_words(role: str) -> str:
     return f"{points} points of {words}" if of else words
 
 
-def unassessed(diagnosis: Diagnosis, title: Callable[[str], str] = str) -> dict[str, str]:
-    """The patterns that were not assessed, by the series that they lack, or the commonest of these."""
+def unassessed(diagnosis: Diagnosis, title: Callable[[str], str] = str) -> dict[str, list[str]]:
+    """The patterns that were not assessed, by the series that they lack, or the commonest of these. What most
+    of them lack is first."""
     lacking = Counter(role for item in diagnosis.not_assessed for role in item.missing)
     patterns: dict[str, list[str]] = {}
     for item in diagnosis.not_assessed:
         first, *rest = map(role_words, sorted(item.missing, key=lambda role: -lacking[role]))
         also = f" (also {' and '.join(rest)})" if rest else ""
         patterns.setdefault(first, []).append(title(item.pattern) + also)
-    return {needs: ", ".join(names) for needs, names in patterns.items()}
+    return dict(sorted(patterns.items(), key=lambda item: -len(item[1])))
 
 
 def steps(row: Mapping[str, Any]) -> str:

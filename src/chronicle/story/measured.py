@@ -27,11 +27,10 @@ from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.by_values import measurements
 from chronicle.metrics.names import LOSSES, role_of
 from chronicle.metrics.roles import direction, shown_metric
-from chronicle.metrics.values import Axis, axis_named, count, grouped, ordinal, plainly, rounded
+from chronicle.metrics.values import count, grouped, ordinal, plainly, rounded
 from chronicle.model import (
     VERDICTS,
     Diagnosis,
-    Entry,
     EventKind,
     Finding,
     Floats,
@@ -43,6 +42,7 @@ from chronicle.model import (
     Track,
     Verdict,
 )
+from chronicle.timeline.axes import axis_of
 from chronicle.timeline.courses import distinct_in, step_ends
 from chronicle.timeline.trainings import numbers_of
 from chronicle.workspace.config import RunConfig
@@ -51,19 +51,15 @@ AT_ONSET = 3  # samples whose median is the level at the onset
 _CUT_SAMPLES = 3  # if a NaN follows a peak within so many samples, the true height is unknown
 _EDGE_SHARE = 0.005  # of the height of a picture: a peak so near to its upper edge is cut off by it
 _ROUGH_SAMPLES = 5  # of a duration of fewer samples only an upper bound is given
+_SCATTER_SAMPLES = 32  # before a rise, whose differences say what noise is
+# The highest of many samples of noise stands less than so many scales above their level: a peak that stands
+# further above the samples around it is no noise. A height is not made rougher for less than a share of it.
+_OF_NOISE_SCALES, _NOTICED_SHARE = 6.0, 0.05
 _EXACT_GAP_STEPS = 1.5  # up to this gap between samples a duration is given exactly
-_NAMES = {
-    Role.LOSS: "the loss",
-    Role.VALIDATION_LOSS: "the validation loss",
-    Role.GRAD_NORM: "the gradient norm",
-    Role.LEARNING_RATE: "the learning rate",
-    Role.THROUGHPUT: "the throughput",
-    Role.STEP_TIME: "the time a step takes",
-    Role.LOSS_SCALE: "the loss scale",
-    Role.VALIDATION_SCORE: "the validation score",
-    Role.SCORE: "the training score",
-    Role.OBJECTIVE: "the objective",
-}
+_OWN_NAMES = "loss validation-loss learning-rate throughput loss-scale validation-score objective"
+_NAMES = {Role(name): f"the {name.replace('-', ' ')}" for name in _OWN_NAMES.split()}
+_NAMES |= {Role.GRAD_NORM: "the gradient norm", Role.STEP_TIME: "the time a step takes"}
+_NAMES |= {Role.SCORE: "the training score"}
 BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # written by people, not by a log
 JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
@@ -87,15 +83,16 @@ def named_patterns(patterns: Sequence[str]) -> list[str]:
 
 
 class Rise(NamedTuple):
-    """From the level before to the highest value (for a metric that should rise: to the lowest). ``least``
-    says that the true peak may be higher. ``unit`` is the declared unit after a space, or empty. ``at_step``
-    is the step of the peak."""
+    """From the level before to the highest value (for a metric that should rise: to the lowest), or, if this
+    is only the highest of noise, to the level around it (``about``). ``least`` says that the true peak may be
+    higher. ``unit`` is the declared unit after a space, or empty. ``at_step`` is the step of the peak."""
 
     before: float
     peak: float
     least: bool
     unit: str
     at_step: int
+    about: bool = False
 
     @property
     def short(self) -> str:
@@ -194,6 +191,19 @@ def final_level(values: Floats) -> float:
     return float(np.median(last)) if len(last) else math.nan
 
 
+def level_of_noise(values: Floats, base: float, earlier: Floats) -> float | None:
+    """The level around the highest of some values, if this is no peak: it stands above its level by more than
+    a rounding, but no further than noise (that of the ``earlier`` values), nor than half of its height."""
+    top = int(values.argmax())
+    around = values[max(top - LEVEL_SAMPLES // 2, 0) :][:LEVEL_SAMPLES]
+    if min(len(around), len(earlier)) < LEVEL_SAMPLES:
+        return None
+    level, height = float(np.median(around)), float(values[top]) - base
+    scatter = float(np.median(np.abs(np.diff(earlier[-_SCATTER_SAMPLES:]))))
+    above, most = float(values[top]) - level, min(_OF_NOISE_SCALES * scatter, height / 2)
+    return level if _NOTICED_SHARE * height < above < most else None
+
+
 class Course(NamedTuple):
     """The live course of a metric: first and last value, the best, its step, and which extreme that is."""
 
@@ -219,16 +229,6 @@ def course_of(track: Track) -> Course | None:
 def is_cut_off(values: Floats, top: int, edge: float) -> bool:
     """Whether the peak at index ``top`` runs into NaN or into the upper edge of a digitised picture."""
     return not np.isfinite(values[top + 1 : top + 1 + _CUT_SAMPLES]).all() or bool(values[top] >= edge)
-
-
-def axis_of(timeline: Timeline) -> Axis:
-    """What the steps of a timeline count; ``step`` if its attempts disagree."""
-    return axis_named({attempt.noun for attempt in timeline.attempts})
-
-
-def axis_of_entry(entry: Entry) -> Axis:
-    """What the steps of an entry count; ``step`` if its attempts disagree."""
-    return axis_named({row["axis"] for row in entry.attempts})
 
 
 def evidence_number(finding: Finding, key: str) -> float:
@@ -299,7 +299,8 @@ class FindingView:
         before, track, join = values[steps < start], self.track, self.join
         if not len(before) and track is not None and join is not None:  # its attempt begins with it
             before = sign * track.values[(track.attempt == join.before) & (track.steps < start)]
-        before = finite_of(before)[-LEVEL_SAMPLES:]
+        earlier = finite_of(before)
+        before = earlier[-LEVEL_SAMPLES:]
         if not len(rows):
             return None
         before = before if len(before) else values[rows[:1]]  # the log begins with it
@@ -309,7 +310,9 @@ class FindingView:
         if (peak := float(values[top])) <= base:
             return None
         cut = is_cut_off(sign * values, top, self.run.edge)
-        return Rise(sign * base, sign * peak, cut, self.unit, int(steps[top]))
+        level = None if cut else level_of_noise(values[rows], base, earlier)
+        peak, about = (peak, False) if level is None else (level, True)
+        return Rise(sign * base, sign * peak, cut, self.unit, int(steps[top]), about)
 
     def gone(self, levels: Floats | float) -> Floats:
         """How much of the rise is gone at levels: 0 at the peak, 1 at the level before; NaN without a rise.
@@ -350,9 +353,10 @@ class FindingView:
 
     def from_to(self, rise: Rise) -> str:
         """``from 2.22 to 4.1``; keeps the two numbers."""
-        before, peak = plainly(rise.before), f"{'at least ' * rise.least}{plainly(rise.peak)}{rise.unit}"
+        before, roughly = plainly(rise.before), "at least " * rise.least + "about " * rise.about
         self.numbers.append(Quantity("before", rise.before, f"{before}{rise.unit}"))
-        return f"from {before} to {self.number_words('peak', rise.peak, lambda value: peak)}"
+        peak = self.number_words("peak", rise.peak, lambda value: f"{roughly}{plainly(value)}{rise.unit}")
+        return f"from {before} to {peak}"
 
     @property
     def climb(self) -> str:

@@ -118,13 +118,13 @@ class Sentences(FindingView):
         return f"{verb} at {self.onset}", f"from {at}"
 
     def _dip(self, rise: Rise) -> str:
-        """Where more than half of the rise was gone before its peak; empty if it was not."""
+        """Where more than half of the rise was gone before its peak; empty if it was not, or by noise."""
         steps, values = self.samples
         rows = np.isfinite(values) & (steps >= self.finding.start_step) & (steps <= rise.at_step)
         gone = self.gone(values[rows])
         fallen = gone - np.minimum.accumulate(gone)
         low = int(np.argmax(fallen))
-        if fallen[low] <= _DIP_SHARE:
+        if fallen[low] <= _DIP_SHARE or rise.about:
             return ""
         level = self.number_words("between", float(values[rows][low]), plainly)
         return f", falling back to {level} at {self.run.axis.place(int(steps[rows][low]))} in between,"

@@ -14,7 +14,8 @@ import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics.arithmetic import any_numbers
-from chronicle.model import Attempt, Finding, Floats, Role, Series, Steps, Timeline
+from chronicle.metrics.values import Axis, axis_named
+from chronicle.model import Attempt, Entry, Finding, Floats, Role, Series, Steps, Timeline
 from chronicle.timeline.courses import clock
 from chronicle.workspace.config import AXES
 
@@ -27,6 +28,16 @@ _NEEDED_SERIES = {
     "tokens": "a series of tokens (or `tokens_per_step` in run.toml)",
     "time": "wall clock times",
 }
+
+
+def axis_of(timeline: Timeline) -> Axis:
+    """What the steps of a timeline count; ``step`` if its attempts disagree."""
+    return axis_named({attempt.noun for attempt in timeline.attempts})
+
+
+def axis_of_entry(entry: Entry) -> Axis:
+    """What the steps of an entry count; ``step`` if its attempts disagree."""
+    return axis_named({row["axis"] for row in entry.attempts})
 
 
 @dataclass(frozen=True, eq=False)
