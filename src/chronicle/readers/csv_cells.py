@@ -20,7 +20,7 @@ from chronicle.errors import BadLog
 from chronicle.metrics.aliases import in_english
 from chronicle.metrics.names import without_numbers
 from chronicle.model import Fault, Floats, Place
-from chronicle.readers.columns import BLANK, FLAGS, Builder, Table, is_blank, iso_seconds, number
+from chronicle.readers.columns import BLANK, FLAGS, Builder, Table, is_blank, number
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import places_rows
 from chronicle.readers.step_axis import counts_steps
@@ -417,15 +417,6 @@ def looks_whole(cell: str, above: Sequence[str]) -> bool:
     return bool(decimals or exponent) or len(whole) >= max(map(len, wholes))
 
 
-def numbers_beside_dates(rows: Sequence[Sequence[str]], width: int) -> tuple[bool, list[list[float]]]:
-    """Whether the first of two columns holds dates, and the numbers of each whole row; no row if the first
-    one is damaged, or half of them are."""
-    dated = width == 2 and iso_seconds([row[0] for row in rows]) is not None
-    read = [[value for cell in row[dated:] if (value := number(cell)) is not None] for row in rows]
-    whole = [row for row in read if len(row) == width - dated]
-    return dated, whole if len(read[0]) == width - dated and 2 * len(whole) > len(rows) else []
-
-
 def repeats_names(header: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
     """Whether each row names its own numbers, as in `Step, 1, Loss 0.5`."""
     if not any(map(_DIGITS.search, header)):
@@ -451,26 +442,3 @@ def rows_of_numbers(lines: Sequence[str]) -> list[list[float]]:
     read = [[math.nan if is_blank(cell) else FLAGS.get(cell, number(cell)) for cell in row] for row in rows]
     is_whole = len({*map(len, read)}) == 1 and not any(None in row for row in read)
     return [[cell for cell in row if cell is not None] for row in read] if is_whole else []
-
-
-def count_twice(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first two of three columns count epochs and steps, always as many steps in an epoch."""
-    counts = [(number(row[0]), number(row[1])) for row in rows if len(row) == 3]
-    return len(counts) >= 3 and len({steps / epochs for epochs, steps in counts if epochs and steps}) == 1
-
-
-def begin_again(numbers: Sequence[float]) -> bool:
-    """Whether numbers go up one by one, but for one place at which they begin again at 0 or 1."""
-    starts = [after for before, after in pairwise(numbers) if after != before + 1]
-    return len(starts) == 1 and starts[0] in (0, 1) and are_whole(numbers)
-
-
-def are_best_and_mean(best: Sequence[float], mean: Sequence[float]) -> bool:
-    """Whether no mean is above its best, but for rounding, and the best do not count the rows."""
-    are_above = (b >= m or math.isclose(b, m) for b, m in zip(best, mean, strict=True))
-    return all(are_above) and not (are_whole(best) and all(a < b for a, b in pairwise(best)))
-
-
-def are_whole(values: Sequence[float]) -> bool:
-    """Whether all values are whole numbers; NaN and infinity are none."""
-    return all(value == value // 1 for value in values)

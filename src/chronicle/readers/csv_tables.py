@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_TRAINING, RUN_NAMES
+from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import MEASURES, name_words, names_a_loss, role_of
 from chronicle.metrics.values import moment
-from chronicle.model import Attempt, Fault, Place, Role, Series
+from chronicle.model import Attempt, Fault, Floats, Place, Role, Series
 from chronicle.readers import items, runs_in_table
 from chronicle.readers.columns import (
     FLAGS,
@@ -32,20 +33,16 @@ from chronicle.readers.columns import (
     Table,
     attempt_of,
     is_blank,
+    iso_seconds,
     names_by_values,
     number,
 )
 from chronicle.readers.csv_cells import (
     Cells,
-    are_best_and_mean,
-    are_whole,
-    begin_again,
     cells_of,
-    count_twice,
     delimiter_of,
     first_rows,
     header_names,
-    numbers_beside_dates,
     repeats_names,
     rows_of_numbers,
     share_of_numbers,
@@ -60,7 +57,7 @@ from chronicle.readers.runs_in_table import (
     may_change_settings,
     names_of_runs,
 )
-from chronicle.readers.step_axis import Column, column_key, counts_steps
+from chronicle.readers.step_axis import Column, column_key, counts_steps, is_whole
 from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
 _MONTH = re.compile(r"\d{4}-\d\d")
@@ -121,6 +118,7 @@ def _are_rows(path: Path, header: Sequence[str], body: Sequence[Sequence[str]]) 
     return is_explained and 2 * sum(share > 0.5 for share in shares) >= max(len(body), 1)
 
 
+@any_numbers
 def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     """The names of the columns of a table without a header, by the name of its file; [] if that says none.
     The last column is the loss, score or reward; those before it grow: steps, dates, or epochs and steps
@@ -128,38 +126,48 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     the first is never less (NEAT-Python). Values of a `train_log` are its loss, unless they rise between 0
     and 1, as scores do."""
     width, role = len(rows[0]) if rows else 0, role_of(path.stem)
-    named = role in MEASURES or (width > 1 and role is not Role.OTHER) or count_twice(rows)
-    metric = loss_of(path) or (path.stem if named else "")
+    dated = width == 2 and iso_seconds([row[0] for row in rows]) is not None
+    read = [[value for cell in row[dated:] if (value := number(cell)) is not None] for row in rows]
+    whole = [row for row in read if len(row) == width - dated]
+    if width not in (1, 2, 3) or len(whole) < max(width, len(rows) // 2 + 1) or len(read[0]) < width - dated:
+        return []
+    *counters, values = np.array(whole).T
+    of_steps = (
+        len(counters) == 2 and len(whole) > 2 and len({*(counters[1] / counters[0])[counters[1] > 0]}) == 1
+    )
+    is_named = role in MEASURES or (width > 1 and role is not Role.OTHER) or of_steps
+    metric = loss_of(path) or (path.stem if is_named else "")
     of_log = not metric and _says_log_of_training(path.stem)
-    if not (metric or of_log) or width not in (1, 2, 3):
-        return []
-    dated, cells = numbers_beside_dates(rows, width)
-    if not cells:
-        return []
-    *counters, values = zip(*cells, strict=True)
-    if role is Role.OBJECTIVE and len(counters) == 1 and are_best_and_mean(counters[0], values):
+    if role is Role.OBJECTIVE and len(counters) == 1 and _are_best_and_mean(counters[0], values):
         return [f"best {path.stem}", f"mean {path.stem}"]
-    may_be_score = of_log and min(values) >= 0 and max(values) <= 1 and values[0] < values[-1]
-    if role is not Role.OBJECTIVE and (are_whole(values) or may_be_score):
-        return []
+    may_be_score = of_log and values.min() >= 0 and values.max() <= 1 and values[0] < values[-1]
+    is_other = role is not Role.OBJECTIVE and (is_whole(values).all() or may_be_score)
     names = ["datetime"] if dated else _names_of_counters(path, counters)
-    return [*names, metric or "train"] if len(names) == width - 1 and len(cells) >= width else []
+    return (
+        [*names, metric or "train"] if len(names) == width - 1 and (metric or of_log) and not is_other else []
+    )
 
 
-def _names_of_counters(path: Path, counters: Sequence[Sequence[float]]) -> list[str]:
+def _are_best_and_mean(best: Floats, mean: Floats) -> bool:
+    """Whether no mean is above its best, but for rounding, and the best do not count the rows."""
+    counts = is_whole(best).all() and (np.diff(best) > 0).all()
+    return bool(((best >= mean) | np.isclose(best, mean, rtol=1e-9, atol=0)).all() and not counts)
+
+
+def _names_of_counters(path: Path, counters: Sequence[Floats]) -> list[str]:
     """The names of columns without a header, all of which count: epochs, of which there are fewer, and steps;
     [] for any others. Steps may begin again once, with another launch, and those of losses may stay."""
-    alone = len(counters) == 1
-    may_stay = alone and bool(loss_of(path))
-    moves = [[b - a for a, b in pairwise(counts)] for counts in counters]
-    growing = all(move > 0 or (may_stay and move == 0) for column in moves for move in column)
-    if not (growing and all(map(are_whole, counters))) and not (alone and begin_again(counters[0])):
+    if not counters or not is_whole(np.array(counters)).all():
+        return []
+    first, moves, alone = counters[0], np.diff(counters), len(counters) == 1
+    begins_again = first[1:][moves[0] != 1].tolist() in ([0], [1])
+    growing = ((moves > 0) | ((moves == 0) & (alone and bool(loss_of(path))))).all()
+    if not growing and not (alone and begins_again):
         return []
     if alone:
         begins = "".join(Head.of(path).lines[:1]).lower()
         return ["epoch" if begins.startswith("epoch") else "step"]
-    names = ["epoch", "step"][: len(counters)]
-    return names[::-1] if len(names) > 1 and counters[0][-1] > counters[1][-1] else names
+    return ["step", "epoch"] if first[-1] > counters[1][-1] else ["epoch", "step"]
 
 
 @lru_cache(maxsize=1)
@@ -188,7 +196,7 @@ def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
     if 2 * len(numbers) <= len(cells):
         return False
     named = role_of(name) in _JUDGED or names_a_loss(name) or bool(loss_of(path))
-    return role_of(name) in MEASURES or (named and not are_whole(numbers))
+    return role_of(name) in MEASURES or (named and not is_whole(np.array(numbers)).all())
 
 
 def _is_date(cell: str) -> bool:
@@ -359,7 +367,7 @@ def _rows_without_names(head: Head) -> tuple[_NumberLists, bool]:
     with head.opened() as file:
         first = file.readline(_LONGEST_ROW)
         values = _list_in(f"[{first.strip(_AROUND)}]")
-        may_be = not are_whole(values) if loss_of(head.path) else head.size <= len(first) + 1
+        may_be = not is_whole(np.array(values)).all() if loss_of(head.path) else head.size <= len(first) + 1
         if len(values) < 8 * max(head.size // max(len(first), 1), 2) or not may_be:
             return [], False
         lines = [first, *(line for line in file if line.strip())]
