@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from tests.classify.plain_loops import BASE, BATCHES, SCHEDULES, STEPS, log
 from tests.depth import few
 
 from chronicle.classify import classify
-from chronicle.classify.report import stands
-from chronicle.classify.resumed import process_changes
-from chronicle.classify.rules.loss_shapes import typed_findings
-from chronicle.classify.rules.resume import process_spike
-from chronicle.classify.thresholds import DEFAULTS
-from chronicle.classify.view import look
 from chronicle.model import Attempt
 from chronicle.timeline import stitch
 
 TAKEN_OVER = {"lr-not-restored", "resume-spike"}
 
 
-def places(attempt: Attempt) -> list[float]:
-    (seen,) = look(stitch([attempt]), DEFAULTS).attempts
-    return [step for step, _ in process_changes(seen, DEFAULTS)]
+def places(attempt: Attempt) -> list[int]:
+    """The steps at which another process went on."""
+    joins = stitch([attempt]).joins
+    assert {join.kind for join in joins} <= {"resume"}
+    return [join.to_step for join in joins]
 
 
 @pytest.mark.slow
@@ -113,18 +108,3 @@ def test_a_rate_that_warms_up_again_after_a_resume_is_no_schedule_that_goes_on()
         for name, k in (("one.csv", steps < 10 * BATCHES), ("two.csv", steps >= 10 * BATCHES))
     ]
     assert "lr-not-restored" in classify(stitch(parts)).patterns
-
-
-@pytest.mark.parametrize(
-    ("factor", "height", "seen"), [(2.0, 0.0, False), (2.0, 0.05, True), (0.5, 0.05, True)]
-)
-def test_a_bump_that_the_kernel_does_not_see_is_asked_for_where_a_process_took_over(
-    factor: float, height: float, seen: bool
-) -> None:
-    step, noise = np.arange(600), np.random.default_rng(3).standard_normal(600)
-    bump = height * ((step >= 300) & (step < 332))
-    view = look(stitch({"loss": 3.0 * (1 + step / 50.0) ** -0.3 * np.exp(0.02 * noise + bump)}), DEFAULTS)
-    (attempt,) = view.attempts
-    assert attempt.loss is not None and typed_findings(view, attempt.loss) == ()
-    named = [f.pattern for f in process_spike(view, attempt, attempt.loss, 300.0, factor) if stands(f)]
-    assert named == (["resume-spike"] if seen else [])

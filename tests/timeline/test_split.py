@@ -115,8 +115,8 @@ def test_a_pause_as_long_as_that_of_a_launch_is_a_resume():
         ("resume", "f#2", "f#3", 399, 400, 0),
     ]
     assert timeline.doubts == (
-        "f continues at step 400 after a pause as long as that of a launch, or with a clock that starts "
-        "again, which was taken for a resume. It may have been a hang.",
+        "f continues at step 400 after a pause as long as that of a launch, with a clock that starts again, "
+        "or off the schedule of its learning rate, which was taken for a resume. It may have been a hang.",
     )
 
 

@@ -17,7 +17,6 @@ import numpy as np
 from chronicle.classify.measure import LINE_SAMPLES, Excess, Line, excess, fit, log_step, median, positive
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import drawn
-from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import step_gap
 from chronicle.metrics.roles import direction
@@ -27,10 +26,6 @@ from chronicle.model import Finding, Floats, Join, JoinKind, Role, Series
 JOIN_SAMPLES = 8  # the fewest on either side of a join
 FIRST_SAMPLES = (4, 8, 16, 32)  # of a later attempt that are compared with an earlier one
 MOST_PARENTS = 24  # earlier attempts that are compared; nobody resumes from further back
-START_UP_S = 2.0  # [s] that a process needs to start: interpreter, packages, checkpoint
-LEAST_JUMP_LOG = 0.05  # [log units] schedules move by less between two logged points
-SAME_FACTOR_LOG = 0.001  # [log units] within which two factors of a schedule are the same
-CYCLE_END_SHARE = 0.1  # of its highest rate: WSD and cosine cycles end at 0 to a tenth
 AS_SURE_TIMES = 2.0  # the errors of the best line: lines within this are equally good
 
 
@@ -145,46 +140,6 @@ def learned_before(view: View) -> Floats:
     ends = (positive(a.loss)[1][-JOIN_SAMPLES:] if a.loss is not None else () for a in view.attempts)
     levels = (median(np.array(end)) if len(end) else np.inf for end in ends)
     return np.minimum.accumulate([np.inf, *levels])
-
-
-def process_changes(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]:
-    """Places inside one log where another process took over: the step, and the factor of the learning rate.
-    The clock shows a pause in which a process may start, ten times the usual and longer than all others; and
-    the rate jumps there by a factor of 1.3 or more, neither beside a similar jump nor as `planned`."""
-    rate = attempt.learning_rate
-    if rate is None or len(rate) < 4 * JOIN_SAMPLES or not np.isfinite(rate.times).all():
-        return []
-    v = np.where((rate.values > 0) & np.isfinite(rate.values), rate.values, np.nan)
-    moved, pause = np.diff(np.log(v)), np.diff(rate.times)
-    jump, least = np.abs(moved), float(np.log(limits.lr_falls))
-    tick = min(pause[pause > 0], default=0.0)  # of a clock with whole seconds
-    long = pause >= max(limits.seam_pause * max(median(pause), tick), START_UP_S)
-    inner = np.flatnonzero((long & (jump >= least))[JOIN_SAMPLES:-JOIN_SAMPLES]) + JOIN_SAMPLES
-    at = [i for i in inner.tolist() if max(jump[i - 1], jump[i + 1]) < least / 4]
-    usual = max(np.delete(pause, at), default=0.0)
-    taken_over = (i for i in at if usual < limits.midway * pause[i] and not planned(v, i))
-    return [(float(rate.steps[i + 1]), float(v[i + 1] / v[i])) for i in taken_over]
-
-
-def planned(rates: Floats, i: int) -> bool:
-    """Whether a schedule jumps so after sample ``i``: to a constant rate, from a cycle's end, or again."""
-    moved = np.diff(np.log(rates))
-    beside = np.r_[moved[max(i - JOIN_SAMPLES, 0) : i], moved[i + 1 : i + 1 + JOIN_SAMPLES]]
-    cut = moved[i] < 0 and bool((np.abs(beside) <= SAME_FACTOR_LOG).all())
-    finished = moved[i] > 0 and rates[i] <= CYCLE_END_SHARE * np.nanmax(rates[: i + 1])
-    return bool(cut or finished) or jumps_again(rates, i)
-
-
-def jumps_again(rates: Floats, i: int) -> bool:
-    """Whether the rate jumps elsewhere too by the factor after sample ``i``, or up to the same rate."""
-    level = np.log(rates)
-    moved = np.diff(level)
-    again = np.abs(moved - moved[i]) <= SAME_FACTOR_LOG
-    if moved[i] > 0:
-        from_rest = np.r_[np.inf, moved[:-1]] <= SAME_FACTOR_LOG
-        as_high = np.abs(level[1:] - level[i + 1]) <= SAME_FACTOR_LOG
-        again |= from_rest & as_high & (moved > moved[i] / 4)
-    return bool(abs(moved[i]) > LEAST_JUMP_LOG and np.count_nonzero(again) > 1)
 
 
 DISTURBANCES = having(Trait.UNDOABLE)  # states of the weights, which a rollback is meant to undo

@@ -70,7 +70,6 @@ class Thresholds:
     joint_t: float = limit(3.0, "standard errors", "of joins that reach join_t together, or at a raised rate")
     join_gap: float = limit(12.0, "samples", "a longer gap means the attempt was not resumed")
     horizon: float = limit(0.5, "log steps", "over so many, and as far beyond, a loss is a straight line")
-    seam_pause: float = limit(10.0, "times the median", "a process that starts takes longer than a step")
     first_level: float = limit(0.15, "share of what was learned", "as near to the first level is back at it")
     # ---- what was planned: learning rate, batch size
     lr_differs: float = limit(0.05, "share", "a schedule moves less than this between two logged points")

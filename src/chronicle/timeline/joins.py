@@ -18,7 +18,7 @@ from chronicle import model
 from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.names import COUNTERS
-from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Timeline, Track
+from chronicle.model import Attempt, Fault, Floats, Join, JoinKind, Role, Series, StepBack, Timeline, Track
 from chronicle.timeline import relation
 from chronicle.timeline.courses import Course, clock, distinct_in, one_of_each, step_ends, wall_clock
 from chronicle.timeline.relation import Pair, Relation, at_common_steps, both_finite
@@ -32,6 +32,10 @@ KINDS = {
 _TREND_SAMPLES = 6  # a series is extrapolated from this many last samples
 _CHANGE_AT_EQUAL_STEP = 0.01  # relative difference that is a change, where both logged the same step
 _CHANGE_EXTRAPOLATED = 0.05  # the same, where the earlier value had to be extrapolated
+JUMP_SAMPLES = 8  # on either side of a jump of the learning rate, among which it stands alone
+_LEAST_JUMP_LOG = 0.05  # [log units] schedules move by less between two logged points
+_SAME_FACTOR_LOG = 0.001  # [log units] within which two factors of a schedule are the same
+_CYCLE_END_SHARE = 0.1  # of its highest rate: WSD and cosine cycles end at 0 to a tenth
 _MOST_CHANGED_FACTS = 100  # of a join: the others are in the logs
 _LONGEST_FACT = 200  # characters
 _QUANTITIES = {  # what is compared, and its unit where the log declares none
@@ -99,6 +103,27 @@ def bend_allowance(old: Series, step: float) -> float:
     if len(values) < 2 or step <= steps[-1]:
         return 0.0
     return 0.5 * relation.finite_median(np.abs(np.diff(values[-_TREND_SAMPLES:])))
+
+
+def planned(rates: Floats, i: int) -> bool:
+    """Whether a schedule jumps so after sample ``i``: to a constant rate, from a cycle's end, or again."""
+    moved = np.diff(np.log(rates))
+    beside = np.r_[moved[max(i - JUMP_SAMPLES, 0) : i], moved[i + 1 : i + 1 + JUMP_SAMPLES]]
+    cut = moved[i] < 0 and bool((np.abs(beside) <= _SAME_FACTOR_LOG).all())
+    finished = moved[i] > 0 and rates[i] <= _CYCLE_END_SHARE * np.nanmax(rates[: i + 1])
+    return bool(cut or finished) or jumps_again(rates, i)
+
+
+def jumps_again(rates: Floats, i: int) -> bool:
+    """Whether the rate jumps elsewhere too by the factor after sample ``i``, or up to the same rate."""
+    level = np.log(rates)
+    moved = np.diff(level)
+    again = np.abs(moved - moved[i]) <= _SAME_FACTOR_LOG
+    if moved[i] > 0:
+        from_rest = np.r_[np.inf, moved[:-1]] <= _SAME_FACTOR_LOG
+        as_high = np.abs(level[1:] - level[i + 1]) <= _SAME_FACTOR_LOG
+        again |= from_rest & as_high & (moved > moved[i] / 4)
+    return bool(abs(moved[i]) > _LEAST_JUMP_LOG and np.count_nonzero(again) > 1)
 
 
 def _changed_quantities(pair: Pair) -> Iterator[model.Change]:

@@ -6,6 +6,7 @@ rollback, a relaunch and another seed begin a new attempt; `trainings` decides w
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from chronicle.metrics.arithmetic import equal, median, terms_of_sums
 from chronicle.metrics.names import LOSSES
 from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
 from chronicle.timeline.courses import Index, clock, distinct_in
+from chronicle.timeline.joins import JUMP_SAMPLES, planned
 
 _SHORT_SAMPLES = 3  # a row no farther than this from its place is out of order, not trained again
 _SHUFFLED_SHARE = 0.25  # a log whose step goes back in a larger share of its rows has no order at all
@@ -31,6 +33,7 @@ _LEAST_PAUSE_S = 2.0  # of a launch; shorter pauses tell nothing
 _PAUSE_SHARE = 0.5  # share of a launch's pause that the pause of a resume must have
 _FAR_ABOVE = 10.0  # a pause or a leap of a clock stands out if it is this many times larger than all others
 _RESUMES_PER_LAUNCH = 2  # pauses that are more frequent are evaluations or checkpoints
+_JUMP_LOG = math.log(1.3)  # [log units] schedules move by less at any step, unless they jump
 _CLOCK_SHARE = 0.5  # share of the points of the longest loss that a clock must have
 _ELAPSED = re.compile(r"(?:.*/)?(?:time_elapsed|elapsed(?:[_ ]time|_s| \(s\))?|_?runtime|(?:wall_)?time)")
 _BLOCKS = (
@@ -42,8 +45,8 @@ _SORTED = (
     "If several processes wrote this log, name the log of one of them in `paths` of run.toml."
 )
 _PAUSED = (
-    "{name} continues at step {steps} after a pause as long as that of a launch, or with a clock that starts "
-    "again, which was taken for a resume. It may have been a hang."
+    "{name} continues at step {steps} after a pause as long as that of a launch, with a clock that starts "
+    "again, or off the schedule of its learning rate, which was taken for a resume. It may have been a hang."
 )
 _SUMMED = (
     "{metric} of {name} rises at every row and begins again with one term, so it was taken for a sum since "
@@ -246,12 +249,13 @@ def _most_cuts(steps: Steps) -> float:
 
 def process_starts(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
     """Rows of the clock, other than the ``cuts``, at which a new process continued where one had ended: a
-    clock of the process starts again, or leaps at a step that is logged again, or there is a pause half as
-    long as that of a launch and ten times longer than any other, which may also be a hang."""
+    clock of the process starts again, or leaps at a step that is logged again; or there is a pause after
+    which the learning rate leaves its schedule; or a pause half as long as that of a launch and ten times
+    longer than any other, which may also be a hang."""
     clocks = (s for m, s in attempt.series.items() if s is not ticks and _ELAPSED.fullmatch(m.lower()))
     elapsed = next((s.values for s in clocks if s.has_steps_of(ticks)), np.empty(0))
     restarts = _clock_restarts(attempt, ticks, elapsed, cuts) + _clock_leaps(ticks, elapsed)
-    return sorted({*_pauses(ticks.times, cuts), *restarts})
+    return sorted({*_pauses(ticks.times, cuts), *restarts, *_leaves_schedule(attempt, ticks)} - {*cuts})
 
 
 def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
@@ -264,6 +268,22 @@ def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
     if launch < _LEAST_PAUSE_S or not 0 < len(long) <= _RESUMES_PER_LAUNCH * len(cuts):
         return []
     return long.tolist() if pause[long].min() >= _FAR_ABOVE * np.delete(pause, long).max() else []
+
+
+def _leaves_schedule(attempt: Attempt, ticks: Series) -> list[int]:
+    """Rows of the clock at which the learning rate jumps by a factor of 1.3 or more, neither beside a similar
+    jump nor as `joins.planned`, after a pause ten times the usual and twice as long as all others."""
+    rate = next((s for s in attempt.by_role(Role.LEARNING_RATE) if s.has_steps_of(ticks)), None)
+    if rate is None or len(rate) < 4 * JUMP_SAMPLES or not np.isfinite(ticks.times).all():
+        return []
+    rates = np.where((rate.values > 0) & np.isfinite(rate.values), rate.values, np.nan)
+    jump, pause = np.abs(np.diff(np.log(rates))), np.diff(ticks.times)
+    tick = min(pause[pause > 0], default=0.0)  # of a clock with whole seconds
+    long = pause >= max(_FAR_ABOVE * max(median(pause), tick), _LEAST_PAUSE_S)
+    inner = np.flatnonzero((long & (jump >= _JUMP_LOG))[JUMP_SAMPLES:-JUMP_SAMPLES]) + JUMP_SAMPLES
+    alone = [i for i in inner.tolist() if max(jump[i - 1], jump[i + 1]) < _JUMP_LOG / 4]
+    usual = max(np.delete(pause, alone), default=0.0)
+    return [i + 1 for i in alone if usual < _PAUSE_SHARE * pause[i] and not planned(rates, i)]
 
 
 def _clock_leaps(ticks: Series, elapsed: Floats) -> list[int]:

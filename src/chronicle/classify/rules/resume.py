@@ -15,8 +15,7 @@ resume-spike
     Rule: the median of the first 4, 8, 16 or 32 samples lies 5 standard errors and 1.5 % over the line of the
     earlier attempt (3 errors where several joins do, or where the learning rate came back too high), and
     half of that is gone later. If the earlier attempt was calm and logged 8 of the same steps, half of the
-    excess lies over these samples, too: a line only guesses how a course bends. Inside one log, a rise where
-    another process took over counts, too (`process_changes`).
+    excess lies over these samples, too: a line only guesses how a course bends.
     Blind to: lost optimizer state that the loss does not show.
     False alarm: a search for state that was not lost.
     Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.
@@ -58,14 +57,14 @@ import numpy as np
 from chronicle.classify import measure, resumed
 from chronicle.classify.measure import MEDIAN_ERROR, Excess, confidence_of, median, medians, positive, running
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
-from chronicle.classify.resumed import FIRST_SAMPLES, JOIN_SAMPLES, Resume, process_changes, resumes
+from chronicle.classify.resumed import JOIN_SAMPLES, Resume, resumes
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import median_gap, step_gap
 from chronicle.metrics.arithmetic import finite_of
 from chronicle.model import Finding, Floats, JoinKind, Role, Series
-from chronicle.timeline.joins import bend_allowance, expected_at
+from chronicle.timeline.joins import bend_allowance, expected_at, jumps_again
 
 NEW_WEIGHTS, RESUME_SPIKE, NOT_RESTORED = "reinitialised", "resume-spike", "lr-not-restored"
 LEAST_LEARNED_LOG = 0.3  # [log units] less is no learning that could be lost
@@ -182,9 +181,6 @@ def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
         if not learned_anew(view, attempt):
             first_joins += resumes(view, attempt)[:1]
-        for step, factor in process_changes(attempt, view.thresholds):
-            if attempt.loss is not None:
-                yield from process_spike(view, attempt, attempt.loss, step, factor)
     starts = [(join, max(join.beginnings(), key=lambda e: e.t)) for join in first_joins]
     several = [e.t for _, e in starts if e.t >= view.thresholds.joint_t]
     together = sum(several) / max(len(several), 1) ** 0.5
@@ -225,35 +221,6 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
     yield finding(RESUME_SPIKE, at, checks, 0.2 + start.height, confidence_of(t, limits.join_t), stays)
 
 
-def process_spike(
-    view: View, attempt: AttemptView, loss: Series, step: float, factor: float
-) -> Iterator[Finding]:
-    """The same inside one log, where another process took over with ``factor`` times the learning rate."""
-    gap, limits = step_gap(loss), view.thresholds
-    best = max((measure.departure(loss, step, step + m * gap) for m in FIRST_SAMPLES), key=lambda e: e.t)
-    why = "the process had not been another one from there on"
-    for shape in typed_findings(view, loss):
-        away = abs(shape.start_step - step) / gap
-        near = at_most("away from where the process took over", away, "samples", limits.same_time)
-        if shape.pattern in RISES and near.met:
-            yield renamed(shape, RESUME_SPIKE, [near, *noted(join_height_log=best.height)], why=why)
-            return
-    least = limits.joint_t if factor > 1 else limits.known_t
-    checks = [
-        at_least("first samples over the line before", best.t, "standard errors", least),
-        at_least("height", best.height, "log units", limits.moved, "join_height_log"),
-        *noted(height_log=best.height),
-    ]
-    at, confidence = At(attempt, loss, step, step), confidence_of(best.t, limits.known_t)
-    yield finding(RESUME_SPIKE, at, checks, 0.2 + best.height, confidence, (SHIFT, why))
-
-
-def _restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    yield from _not_restored(view, attempt)
-    for step, factor in process_changes(attempt, view.thresholds):
-        yield other_rate(view, attempt, step, factor, "is higher" if factor > 1 else "is lower", 0.7)
-
-
 def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     join, rate, limits = view.join_into.get(attempt.index), attempt.learning_rate, view.thresholds
     if join is None or join.kind is JoinKind.RELAUNCH or rate is None:
@@ -272,26 +239,16 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     warms = warms_up(rate, limits.lr_falls) and factor < 1 / limits.lr_falls
     lowered = factor < 1 and not warms and join.kind is JoinKind.ROLLBACK
     before = (r.values[r.steps < rate.steps[0]] for r in old)
-    goes_on = any(resumed.jumps_again(np.r_[values, rate.values], len(values) - 1) for values in before)
+    goes_on = any(jumps_again(np.r_[values, rate.values], len(values) - 1) for values in before)
     if lowered or abs(factor - 1) <= limits.lr_differs or goes_on:  # the schedule jumps so elsewhere, too
         return
     how, confidence = ("is higher", 0.7) if factor > 1 else ("is lower", 0.5)
     if warms:
         how, confidence = "warms up again", 0.95
-    yield other_rate(view, attempt, rate.steps[0], factor, how, confidence)
-
-
-def other_rate(
-    view: View, attempt: AttemptView, step: float, factor: float, how: str, confidence: float
-) -> Finding:
-    """A finding of a learning rate that was not restored; ``factor`` is the rate that was found, divided by
-    the one that was expected."""
-    off, least = abs(factor - 1), view.thresholds.lr_differs
-    differs = at_least("off the rate that was expected", off, "share", least)
-    checks = [*noted(lr_factor=factor, how=how), differs]
-    at, changed = At(attempt, attempt.learning_rate, step, step), "somebody had changed it on purpose"
-    severity = min(abs(np.log(max(factor, 1e-3))), 1.0)
-    return finding(NOT_RESTORED, at, checks, severity, confidence, ("lr-decay-drop", changed))
+    differs = at_least("off the rate that was expected", abs(factor - 1), "share", limits.lr_differs)
+    checks, at = [*noted(lr_factor=factor, how=how), differs], At(attempt, rate, rate.steps[0], rate.steps[0])
+    severity, changed = min(abs(np.log(max(factor, 1e-3))), 1.0), "somebody had changed it on purpose"
+    yield finding(NOT_RESTORED, at, checks, severity, confidence, ("lr-decay-drop", changed))
 
 
 def warms_up(rate: Series, factor: float) -> bool:
@@ -304,7 +261,7 @@ def warms_up(rate: Series, factor: float) -> bool:
 
 REINITIALISED = Rule("reinitialised", (NEW_WEIGHTS,), Rule.by_attempt(learned_anew), replaces=RISES)
 RESUME = Rule("resume", (RESUME_SPIKE, SHIFT), find, replaces=RISES)
-RESTORED = Rule("restored", (NOT_RESTORED,), Rule.by_attempt(_restored))
+RESTORED = Rule("restored", (NOT_RESTORED,), Rule.by_attempt(_not_restored))
 
 REPEATED_DATA = "repeat-data"
 REPLACED = RISES | {RESUME_SPIKE}
