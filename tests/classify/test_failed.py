@@ -108,6 +108,19 @@ def test_a_loss_that_stays_is_no_failure_where_another_falls() -> None:
     assert "failed-run" not in shown_by(loss=chance(40), val_loss=chance(40, 1) * np.linspace(1, 0.5, 40))
 
 
+@pytest.mark.parametrize(("classes_fall", "failed"), [(0.0, True), (1.2, False)])
+def test_a_part_at_a_level_of_guessing_is_no_failure_where_another_part_falls(
+    classes_fall: float, failed: bool
+) -> None:
+    """A detector: the loss of its boxes scatters round the logarithm of two, and its scores come from
+    elsewhere; what it learns shows in the loss of its classes."""
+    noise = np.random.default_rng(1).standard_normal((3, 30))
+    boxes = np.log(2) * np.exp(0.2 * noise[0])
+    classes = np.exp(1 - classes_fall * np.linspace(0, 1, 30) + 0.1 * noise[1])
+    columns = {"train__box_loss": boxes, "train__cls_loss": classes, "metrics__mAP50": 0.7 + 0.01 * noise[2]}
+    assert ("failed-run" in shown_by(**columns)) is failed
+
+
 @pytest.mark.parametrize("points", [30, 200])
 @pytest.mark.parametrize("large", [100.0, 1000.0])
 def test_a_loss_with_a_large_constant_part_learns_as_one_without(large: float, points: int) -> None:
@@ -273,16 +286,19 @@ def test_a_launch_that_was_stopped_before_anything_is_learned_has_not_failed() -
     assert both.verdict == "good" and "failed-run" not in both.patterns
 
 
+@pytest.mark.parametrize("n_first", [10, 40])
 @pytest.mark.parametrize(("begins", "failed"), [(0.52, False), (2.1, True)])
 def test_an_attempt_that_begins_where_the_one_before_had_got_to_has_not_failed(
-    begins: float, failed: bool
+    begins: float, failed: bool, n_first: int
 ) -> None:
     """Weights that were kept are trained on, at their floor, and the epochs are counted from zero again;
-    new weights would begin where the first ones began."""
+    new weights would begin where the first ones began. Ten epochs of a head show as well that it learned."""
     epochs = np.arange(40)
-    first, again = 0.5 + 1.5 * np.exp(-epochs / 4), begins - 1e-4 * epochs / 40
+    first, again = 0.5 + 1.5 * np.exp(-epochs[:n_first] / n_first * 10), begins - 1e-4 * epochs / 40
     launches = [
-        Attempt(name, (name,), {"loss": Series("loss", Role.LOSS, epochs, y, np.full(40, np.nan))})
+        Attempt(
+            name, (name,), {"loss": Series("loss", Role.LOSS, epochs[: len(y)], y, np.full(len(y), np.nan))}
+        )
         for name, y in (("1", first), ("2", again))
     ]
     shown = classify(stitch(launches, order=["1", "2"])).patterns

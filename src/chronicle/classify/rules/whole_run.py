@@ -2,12 +2,13 @@
 
 failed-run (a loss that was never learned)
     Sees: a loss that stays where its first values were.
-    Rule: no eighth of the log has a median 3 % below the first two values, no other loss and no score
-    improves, no learning law explains the curve better than a constant, and batches differ by 3 % at most,
-    since who knows nothing loses as much on every batch (`_never_learned`); or, with scores that are not all
-    at 0.75 or more, the loss is that of guessing, and does not fall below it while a score rises; and no
-    attempt twice as long learned later, nor one before to where it begins (`learned_elsewhere`), and it does
-    not go on from a checkpoint or a late epoch. What was learned and lost at one step counts too (`forgot`).
+    Rule: no eighth of the log has a median 3 % below the first two values, no other loss, no part of one and
+    no score improves, no learning law explains the curve better than a constant, and batches differ by 3 % at
+    most, since who knows nothing loses as much on every batch (`_never_learned`); or, with scores that are
+    not all at 0.75 or more, the loss is that of guessing, and does not fall below it while a score rises; and
+    no attempt twice as long learned later, nor one before to where it begins (`learned_elsewhere`), and it
+    does not go on from a checkpoint or a late epoch. What was learned and lost at one step counts too
+    (`forgot`).
     Blind to: a run that learned a little and then stopped, which is a plateau.
     False alarm: fine-tuning in large batches that starts at its floor.
     Source: AlgoPerf logs of runs that never left the first level.
@@ -125,7 +126,8 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     least = max(limits.learned, CHANCE_FALL_SCALES * noise if guesses else 0.0)
     others = [positive(s)[1] for s in attempt.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s is not loss]
     elsewhere = any(learned(other) >= least for other in others if len(other) >= FEWEST_POINTS)
-    if gain >= least or elsewhere or any(map(measure.improves, scores)):
+    parts_fall = any(falls(part, measure.TREND_ERRORS) for part in attempt.by_role(Role.PART_LOSS))
+    if gain >= least or elsewhere or parts_fall or any(map(measure.improves, scores)):
         return
     contest = view.contest(loss) if gain >= limits.step_least else None
     is_law = contest is not None and contest.lead(HEALTHY) >= LEAD_NATS
@@ -164,7 +166,7 @@ def learned_elsewhere(view: View, attempt: AttemptView, loss: Series) -> bool:
 @kept
 def _learned_courses(view: View) -> list[tuple[int, Floats, Floats]]:
     """Index, steps and log values of each attempt whose loss was learned."""
-    judged = ((a, a.loss) for a in view.attempts if a.loss is not None and len(a.loss) >= FEWEST_POINTS)
+    judged = ((a, a.loss) for a in view.attempts if a.loss is not None and len(a.loss) >= MIN_POINTS)
     known = ((a.index, *positive(loss)) for a, loss in judged)
     return [course for course in known if len(course[2]) and learned(course[2]) >= view.thresholds.learned]
 
