@@ -33,7 +33,6 @@ from chronicle.readers.columns import (
     attempt_of,
     is_blank,
     iso_seconds,
-    names_by_values,
     number,
 )
 from chronicle.readers.csv_cells import (
@@ -43,7 +42,6 @@ from chronicle.readers.csv_cells import (
     first_rows,
     header_names,
     repeats_names,
-    rows_of_numbers,
     share_of_numbers,
 )
 from chronicle.readers.facts import named_facts
@@ -60,7 +58,6 @@ from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
 _MONTH = re.compile(r"\d{4}-\d\d")
 _LOGS = frozenset(("log", "logs", "history"))  # words of a file's name
-_RESULTS = _LOGS | {"metrics", "results", "accuracy", "acc", "scores", "curve", "curves"}
 _JUDGED = (*MEASURES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
@@ -85,7 +82,7 @@ def identify(head: Head) -> bool:
         return True
     header, *body = first_rows(head) or [[]]
     if not header or _is_row(header):
-        return bool(names_of(head.path, [header, *body]) or _names_by_values(head))
+        return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:
         return is_metric(head.path, header[0], [cell for row in body for cell in row])
     return not repeats_names(header, body) and _are_rows(head.path, header, body)
@@ -168,20 +165,6 @@ def _names_of_counters(path: Path, counters: Sequence[Floats]) -> list[str]:
     return ["step", "epoch"] if first[-1] > counters[1][-1] else ["epoch", "step"]
 
 
-@lru_cache(maxsize=1)
-def _names_by_values(head: Head) -> list[str]:
-    """The names of the columns of a table without a header, by their values, if the file is named after a
-    loss, or is the log of a training and two columns are known; else []."""
-    name = head.path.stem + " log" * (head.path.suffix == ".log")
-    of_losses = bool(loss_of(head.path)) and not name_words(name) <= OF_TRAINING  # `train.csv` may be data
-    if not of_losses and name_words(name).isdisjoint(_RESULTS):
-        return []
-    rows = rows_of_numbers(head.lines[:-1])  # the last one may be cut
-    names = names_by_values(np.array(rows), of_losses=of_losses) if rows else []
-    is_said = of_losses or _says_log_of_training(name)
-    return names if is_said or sum(map(tells_of_training, names)) > 1 else []
-
-
 def _says_log_of_training(name: str) -> bool:
     """Whether the name of a file says that it is the log of a training, and nothing else: `train_logs_2`."""
     words = {word for word in name_words(name) if not word.isdigit()}
@@ -208,7 +191,8 @@ def lacks(path: Path) -> str:
     rows = [row[0].split() for row in rows] if blanks else rows
     blanks |= " " in map(delimiter_of, head.lines)
     dated = all(len(row) > 1 and _is_date(row[0]) for row in rows)
-    if not rows or any(number(cell) is None for row in rows for cell in row[dated:]):
+    cells = [cell for row in rows for cell in row[dated:] if cell not in FLAGS and not is_blank(cell)]
+    if not cells or any(number(cell) is None for cell in cells):
         return ""
     parted = "separate them by commas, and " if blanks else ""
     names = "`loss`, or name the file after it (`val_loss.csv`)" if len(rows[0]) == 1 else "`step,loss`"
@@ -237,9 +221,7 @@ def read(path: Path) -> list[Attempt]:
 
 def _cells(head: Head) -> Cells:
     rows = first_rows(head)
-    return Cells(
-        head.path, [] if rows[:1] == [_OF_PANDAS] else names_of(head.path, rows) or _names_by_values(head)
-    )
+    return Cells(head.path, [] if rows[:1] == [_OF_PANDAS] else names_of(head.path, rows))
 
 
 def _facts(comments: Sequence[str]) -> dict[str, Any]:
