@@ -63,7 +63,9 @@ def browse(site: SiteData, render: Render) -> Iterator[Page]:
 
 def patterns(site: SiteData, render: Render) -> Iterator[Page]:
     """patterns/: the index of all patterns, and one page each."""
-    yield Page("patterns/index.md", render("patterns.md.j2", {"base": "../", **columns(site)}))
+    yield Page(
+        "patterns/index.md", render("patterns.md.j2", {"base": "../", "drawing": _drawing, **columns(site)})
+    )
     for page in site.patterns:
         happened = precedents(site, page.id)
         numbers, runs = list(statistics(site, page.id, happened)), len(site.showing.get(page.id, ()))
