@@ -41,7 +41,7 @@ def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -
     """Puts the attempts of one run in order: copies are left out, files of several writers are joined, and
     the attempts are sorted by the clock if all have one, else by name. ``side_facts`` are the facts in files
     beside the logs. Names are paths relative to the folder that was read."""
-    attempts, asides = _asides(_side_by_side(_with_parts_named(_courses(attempts))))
+    attempts, asides = _asides(_side_by_side(_courses(attempts)))
     attempts = _with_facts(attempts, [*side_facts, *asides])
     attempts = [_on_one_counter(log) for log in _join_writers(_branches_of_states(_with_episodes(attempts)))]
     if len(attempts) < 2:
@@ -145,31 +145,6 @@ def _is_of_epochs(own: Series, log: Attempt, numbers: Steps, ends: Steps) -> str
     return ""
 
 
-def _with_parts_named(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Puts the names of their files in front of the metrics of tables that lie side by side and have the same
-    unknown columns at the same steps: each is of a part of the model, as those of d3rlpy of its gradients."""
-
-    def shape(log: Attempt) -> tuple[object, ...]:
-        roles = {role_of(name) for name in log.series}
-        unknown = [series for name, series in log.series.items() if role_of(name) is Role.OTHER]
-        if log.facts.get("format") != "csv" or not unknown or not roles <= {Role.OTHER, Role.EPOCH}:
-            return (log.name, id(log))
-        return (_around(log), *log.series, unknown[0].steps.tobytes())
-
-    if len(attempts) < 2:
-        return list(attempts)
-    shapes = list(map(shape, attempts))
-    alike = gathered(zip(shapes, attempts, strict=True))
-    named = []
-    for own_shape, log in zip(shapes, attempts, strict=True):
-        if len({other.sources for other in alike[own_shape]}) > 1:
-            stem = log.name.rpartition("/")[2].rpartition(".")[0]
-            own = {n: n if role_of(n) is Role.EPOCH else f"{stem}/{n}" for n in log.series}
-            log = replace(log, series={own[n]: replace(s, metric=own[n]) for n, s in log.series.items()})
-        named.append(log)
-    return named
-
-
 def _epochs_begun(log: Attempt) -> dict[int, int]:
     """The first step of each epoch, if a log counts steps and also names whole epochs, in order and without a
     gap; {} for any other log."""
@@ -193,19 +168,36 @@ def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _side_by_side(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Joins files of one column each that lie in one folder and have the same rows into one table
-    (`losses.npy` and `rewards.npy`), since the meaning of a column depends on the others."""
+    """Joins tables of one folder that have the same rows, since the meaning of a column depends on the
+    others: files of one column each (`losses.npy` and `rewards.npy`), and files of the same unknown columns,
+    which are named after their files, as d3rlpy writes the gradients of each part of a model."""
 
     def place(log: Attempt) -> tuple[Any, ...]:
-        (column,) = log.series.values()
+        column, *others = log.series.values()
         rows = hash((column.steps.tobytes(), column.times.tobytes()))
-        return _around(log), log.axis, log.facts.get("format"), log.facts.get("run"), len(column), rows
+        names = (*log.series,) if others else ()
+        return _around(log), log.axis, log.facts.get("format"), log.facts.get("run"), len(column), rows, names
 
-    alone = [log for log in attempts if len(log.series) == 1]
-    tables = [sorted(logs, key=lambda log: natural(log.name)) for logs in grouped(alone, place).values()]
-    tables = [logs for logs in tables if len({next(iter(log.series)) for log in logs}) == len(logs) > 1]
-    joined = {id(logs[0]): _merged(*map(_Written, logs)) for logs in tables}
-    left = {id(log) for _, *logs in tables for log in logs}
+    def parts_of(logs: Iterable[Attempt]) -> list[_Written]:
+        in_order = sorted(logs, key=lambda log: natural(log.name))
+        stems = [log.name.rpartition("/")[2].rpartition(".")[0] for log in in_order]
+        return [
+            _Written(log, before=f"{stem}/" if len(log.series) > 1 else "")
+            for stem, log in zip(stems, in_order, strict=True)
+        ]
+
+    def are_one(parts: Sequence[_Written]) -> bool:
+        names = [part.before + name for part in parts for name in part.log.series]
+        return len(parts) > 1 and len({*names}) == len(names)
+
+    said_nothing = {Role.OTHER, Role.EPOCH}
+    silent = [
+        a for a in attempts if a.facts.get("format") == "csv" and {*map(role_of, a.series)} == said_nothing
+    ]
+    alone = [a for a in attempts if len(a.series) == 1]
+    tables = [*filter(are_one, map(parts_of, grouped(alone + silent, place).values()))]
+    joined = {id(parts[0].log): _merged(*parts) for parts in tables}
+    left = {id(part.log) for _, *parts in tables for part in parts}
     return [joined.get(id(log), log) for log in attempts if id(log) not in left]
 
 
