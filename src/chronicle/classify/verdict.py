@@ -246,78 +246,55 @@ def _is_small(view: View, finding: Finding) -> bool:
     return lost_little or rose_little or is_low or of_policy
 
 
-def _why_slower(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
-    """Why a run that got slower lost little by it, or ""."""
-    if finding.pattern != SLOWER:
-        return ""
-    if any(map(plays, attempts)):
-        return "the speed depends on the environment"
-    first, last = view.span
-    if last > first and not _lasts(view, finding, view.thresholds.lasting):
-        return "the run went on learning"
-    if float(finding.evidence.get("still_slowing_share", 0.0)) >= view.thresholds.midway:
-        return "a step takes longer and longer until the log ends"
-    return ""
+def explanation(view: View, finding: Finding) -> str:
+    """Why a finding does not count in the verdict: the first of its reasons (docs/classifier.md), or ""."""
+    return next(_reasons(view, view.named(finding.attempt), finding), "")
 
 
-def _why_alone(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
-    return "the loss that decides the verdict did not rise with it" if part_alone(view, finding) else ""
-
-
-def _why_opposed(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
+def _reasons(view: View, attempts: Sequence[AttemptView], finding: Finding) -> Iterator[str]:
+    if finding.pattern == SLOWER:
+        yield from _slow_without_harm(view, attempts, finding)
+    if part_alone(view, finding):
+        yield "the loss that decides the verdict did not rise with it"
     logged = {name for attempt in attempts for name in attempt.series}
-    plays_itself = names.is_of_self_play(finding.metric or "", logged)
-    is_worse = plays_itself and finding.pattern in (NO_SPIKE, HACKING)
-    return "the opponents it plays against get better too" if is_worse else ""
+    if finding.pattern in (NO_SPIKE, HACKING) and names.is_of_self_play(finding.metric or "", logged):
+        yield "the opponents it plays against get better too"
+    if finding.pattern == NO_SPIKE:
+        rates = (a.learning_rate for a in attempts if a.learning_rate is not None)
+        if any(has_idle_rate(rate, finding.start_step, view.thresholds.lr_low) for rate in rates):
+            yield "the learning rate was nearly zero, so the data caused it"
+        if any(schedule.within_epoch(view, attempt, finding) for attempt in attempts):
+            yield "it lies within an epoch that had begun with a larger step down"
+    yield from _negligible(view, attempts, finding)
+    for attempt in attempts:
+        yield from _planned(attempt, finding)
+    is_over = finding.pattern in (FAST, SLOW) and finding.end_step is not None
+    if is_over and schedule.at_restart(view, finding, np.inf):
+        yield "the schedule of the learning rate started again there"
 
 
-def _why_it_rises(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
-    """Why a loss that rises without a spike does not diverge, or ""."""
-    if finding.pattern != NO_SPIKE:
-        return ""
-    rates = (a.learning_rate for a in attempts if a.learning_rate is not None)
-    if any(has_idle_rate(rate, finding.start_step, view.thresholds.lr_low) for rate in rates):
-        return "the learning rate was nearly zero, so the data caused it"
-    if any(schedule.within_epoch(view, attempt, finding) for attempt in attempts):
-        return "it lies within an epoch that had begun with a larger step down"
-    return ""
+def _slow_without_harm(view: View, attempts: Sequence[AttemptView], finding: Finding) -> Iterator[str]:
+    first, last = view.span
+    if any(map(plays, attempts)):
+        yield "the speed depends on the environment"
+    if last > first and not _lasts(view, finding, view.thresholds.lasting):
+        yield "the run went on learning"
+    if float(finding.evidence.get("still_slowing_share", 0.0)) >= view.thresholds.midway:
+        yield "a step takes longer and longer until the log ends"
 
 
-def _why_negligible(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
-    """Why the height of a rise says nothing beside the first values of the loss, or ""."""
+def _negligible(view: View, attempts: Sequence[AttemptView], finding: Finding) -> Iterator[str]:
+    """Why the height of a rise says nothing beside the first values of the loss."""
     firsts = [median(loss.values[:2]) for loss in view.losses[:1] if loss.metric == finding.metric]
     peak = float(finding.evidence.get("peak_loss", np.inf))
     if finding.pattern in BUMPS and any(0 < peak <= view.thresholds.trifle * first for first in firsts):
-        return "the loss stayed below a twentieth of its first value"
+        yield "the loss stayed below a twentieth of its first value"
     risen = (s for a in attempts for s in a.by_role(*LOSSES) if s.metric == finding.metric)
     sizes = (np.abs(s.values[s.steps >= finding.start_step]) for s in risen)
     highest = [finite_of(size).max(initial=0.0) for size in sizes]
     are_lost = any(high <= SINGLE_PRECISION * first for high in highest for first in firsts)
     if finding.pattern in RISES and are_lost:
-        return "the loss stayed below what 32 bits can tell from nothing beside its first value"
-    return ""
-
-
-def _why_planned(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
-    return next((why for attempt in attempts for why in _planned(attempt, finding)), "")
-
-
-def _why_restarted(view: View, attempts: Sequence[AttemptView], finding: Finding) -> str:
-    is_over = finding.pattern in (FAST, SLOW) and finding.end_step is not None
-    is_restart = is_over and schedule.at_restart(view, finding, np.inf)
-    return "the schedule of the learning rate started again there" if is_restart else ""
-
-
-# The first that holds is given.
-REASONS = (
-    _why_slower, _why_alone, _why_opposed, _why_it_rises, _why_negligible, _why_planned, _why_restarted
-)  # fmt: skip
-
-
-def explanation(view: View, finding: Finding) -> str:
-    """Why a finding does not count in the verdict, or "" (the reasons: docs/classifier.md)."""
-    attempts = view.named(finding.attempt)
-    return next(filter(None, (why(view, attempts, finding) for why in REASONS)), "")
+        yield "the loss stayed below what 32 bits can tell from nothing beside its first value"
 
 
 def plays(attempt: AttemptView) -> bool:

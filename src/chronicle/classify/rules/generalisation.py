@@ -2,14 +2,10 @@
 
 overfitting
     Sees: a validation loss that turns upwards while the training loss goes on falling.
-    Rule: the validation loss ends above its minimum by 1.5 % (or a sixth of its fall, if that was less than a
-    tenth) and by five standard errors, or by 15 % and three errors if its ranks rise, or by 15 % if up to
-    five values get worse one by one; and half as far again as it had risen and come back before. The minimum
-    lies before the last tenth of the run, and the training loss fell by 1.5 % since, or six values are noise.
-    If the training loss rises by three errors, too (medians of thirds), so must the gap.
-    Where a held-out score got better, the loss must rise by 5 % and by more than its errors fell, or by 15 %.
-    Or, where no held-out loss tells, a held-out score lost a third of its gain for good while the training
-    loss fell.
+    Rule: for a tenth of the run or more the validation loss lies above its minimum by 1.5 %, by five errors
+    and half as far again as it had risen and come back before (`turned_up`), while the training loss fell;
+    where a held-out score got better, by more than its errors fell. Or, where no held-out loss tells, a
+    held-out score lost a third of its gain for good (`lost_scores`).
     Blind to: runs without validation.
     False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. (arXiv:2305.16264) on repeated epochs.

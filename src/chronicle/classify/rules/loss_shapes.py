@@ -28,10 +28,8 @@ level-shift
 nan-inf
     Sees: NaN or Inf in the loss, however short the log, a reward or an agent's evaluations, or zeros instead.
     Rule: any value that is not finite, in a row in which another metric is; or eight exact zeros or more in a
-    loss that is otherwise far from zero, farther than its values are from each other, or whose gradient norm
-    is lost meanwhile (`_hidden_nan`), and that are not scattered over the whole log (`_is_scattered`). It is
-    only worrying if at most a twentieth of the values since then are lost, for NaN weights stay NaN, or of a
-    held-out loss not all; and as few in front of all others, and zeros there, are means of nothing yet.
+    loss that is otherwise far from zero, or whose gradient norm is lost meanwhile (`_hidden_nan`). It is only
+    worrying if it passes, for NaN weights stay NaN.
     Blind to: a filter that repeats the last mean instead (see frozen-metric).
     False alarm: a row that was left blank on purpose.
     Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
@@ -39,10 +37,8 @@ nan-inf
 frozen-metric
     Sees: a loss that repeats one value.
     Rule: 32 values in a row are equal in single precision, eight times as many as ever before, or all of a
-    log of 8 values and more. That is no fault of a loss which changes by less than it prints: it came to its
-    lowest value, or came to any and left it, by steps of its last digit, or only goes down from there, stair
-    by stair, or half that digit is a change that counts (0.11); nor of an error rate at 0 or 1, nor of a part
-    that is always zero beside others, which is switched off.
+    log of 8 values and more; unless the loss changes by less than it prints (`Shape.at_rest`), or can go no
+    further (`_is_at_bound`).
     Blind to: metrics that freeze with noise on top.
     False alarm: none known beyond constants that are logged on purpose.
     Source: MLPerf logs with a dead metric; Hugging Face's filter repeats the last mean when the loss is NaN.

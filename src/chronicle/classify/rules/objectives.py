@@ -5,10 +5,9 @@ has no unit, so all is measured in the standard error of the level of one block 
 
 divergence-no-spike (of an objective)
     Sees: an objective that loses what it had gained.
-    Rule: it ends at least a third of the way down from its best level to its first, further than it had ever
-    fallen and come back, by six errors and what the highest of its like blocks has by chance (`ascent`); or
-    it loses a third of its gain in the last four values, by a fall twice as far as any other (`last_fall`);
-    or, where the objective tells nothing, a score only falls and ends a third below its first value.
+    Rule: it ends at least a third of the way down from its best level to its first, by six errors and further
+    than it had ever fallen and come back (`Ascent`); or it falls so far in its last values (`last_fall`); or,
+    where the objective tells nothing, a score only falls and ends a third below its first value.
     Blind to: a slow collapse in the last eighth of the log.
     False alarm: a task that is made harder on the way, or the first episodes of a mean of unknown window.
     Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
@@ -16,9 +15,7 @@ divergence-no-spike (of an objective)
 spike-slow-recovery (of an objective)
     Sees: an agent that forgets what it could do, and learns it again.
     Rule: after it had risen the objective stands for an eighth of the log or longer below its first level, by
-    six errors, by a hundredth of it and as far as it had risen, and ends nearer to its best level before than
-    to its lowest. What fell from the first value on counts only if it does not end far above that, and what
-    comes back between only if it falls by more than single values differ.
+    six errors and as far as it had risen, and ends nearer to its best level before than to its lowest.
     Blind to: a slump that does not reach the first level, and shorter ones.
     False alarm: a task that was made harder for a while.
     Source: as above.
@@ -26,9 +23,8 @@ spike-slow-recovery (of an objective)
 failed-run, plateau (of a reward)
     Sees: a reward that never rises.
     Rule: of 50 values or more, 100 if each is of one episode, no sixteenth of the log lies four errors above
-    the first level and there is no trend of three errors; if all but a twentieth are above 0, or the log
-    begins after the run, the reward may be all there is, and it is a plateau; none where all scores are
-    successes, or half of the actions stay random while that share falls. A score that is always 0 fails.
+    the first level and there is no trend of three errors. It is a plateau where that may be all there is
+    (`_never_rose`), and nothing where something else tells of learning (`_may_have_failed`).
     Blind to: an agent that had learned before its log begins.
     False alarm: a task that needs more training than it got.
     Source: as above.

@@ -3,9 +3,8 @@
 reinitialised
     Sees: new weights under an old step count.
     Rule: the loss is back at the very first level of the run, at once and no higher, and then takes about as
-    long (within a factor of 1.6, or of 3.3 if the level is within a tenth of the first, since settings may
-    be others) for most tenths of the way down, and for each of the last three, as the first time, in steps
-    or in steps weighted by the learning rate, and does not get ever faster.
+    long for the way down as the first time, in steps or in steps weighted by the learning rate, and does not
+    get ever faster (`same_course`).
     Blind to: logs that do not begin with the run, and learning too fast for them.
     False alarm: a spike taller than all others, rarely.
     Source: AlgoPerf logs with a scheduled re-initialisation.
@@ -13,9 +12,8 @@ reinitialised
 resume-spike
     Sees: a loss that is too high in the first samples of an attempt and comes back.
     Rule: the median of the first 4, 8, 16 or 32 samples lies 5 standard errors and 1.5 % over the line of the
-    earlier attempt (3 errors where several joins do, or where the learning rate came back too high), and
-    half of that is gone later. If the earlier attempt was calm and logged 8 of the same steps, half of the
-    excess lies over these samples, too: a line only guesses how a course bends.
+    earlier attempt (3 errors where several joins do, or where the learning rate came back too high), and also
+    over what that logged at the same steps, if it was calm; and half of the excess is gone later.
     Blind to: lost optimizer state that the loss does not show.
     False alarm: a search for state that was not lost.
     Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.

@@ -2,22 +2,17 @@
 
 divergence-no-spike (a turn at the end of a log, too late or too slow for the kernel)
     Sees: a loss that ends above its own earlier minimum, on some scale of averaging.
-    Rule: with block medians of 8, 16, ... samples (the log cut into 6 to 64 blocks), the last three blocks
-    lie above the lowest, the last by 1 %, by one noise scale, and 1.5 times as far as the loss had ever
-    risen and come back; and either by 3 % and six standard errors (four if the blocks since the turn rise in
-    their order), or six blocks and more since the turn together by four. The error is also estimated from
-    blocks twice as long, so that autocorrelated neighbours count once. Stretches of findings that are over
-    are left out, and nothing else is open.
+    Rule: of the medians of blocks of 8, 16, ... samples the last three lie above the lowest, by 1 %, by one
+    noise scale, half as far again as the loss had ever risen and come back, and by six standard errors, or by
+    four together or in order (`last_block`). Stretches of findings that are over are left out.
     Blind to: series that cross zero, and logs of fewer than 48 points.
     False alarm: as divergence. Source: 104B tr8 experiments 7 to 10, which rose by 1 to 3 % before the end.
 
 level-shift (up or down by about one noise scale)
     Sees: a step of the level that single samples hide, up or down, at any place of a log.
-    Rule: over windows of 64 to 512 samples on either side, two parabolas in the sample index share slope
-    and curvature but not the level: the step between them is 6.5 standard errors, 0.7 noise scales and 0.5
-    % or more. The error is the largest of four: of white noise, of slower noise in the window and in the
-    whole log, and of the steps that the whole log shows. It stays: the outer halves of both windows differ
-    by half of the step; no change of slope fits both better.
+    Rule: over windows of 64 to 512 samples on either side, two parabolas in the sample index share slope and
+    curvature but not the level: the step between them is 6.5 standard errors (`steps_of`), 0.7 noise scales
+    and 0.5 % or more, it stays (`stays`), and no change of slope fits better (`is_kink`).
     Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an
     event there, places where the log changes its cadence, and falls where no learning rate is logged. What
     was planned (learning rate, batch size, epoch) is no shift.

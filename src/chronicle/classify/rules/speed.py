@@ -13,10 +13,8 @@ throughput-drop
 hang
     Sees: a run that stopped for a while and went on.
     Rule: between two logged points pass 20 times the usual time and five minutes (or, in a short run, ten
-    seconds and more than all the rest took), and at most one other pause of the run is a tenth as long:
-    evaluations and checkpoints come again and again, and perhaps once in each process, or after the only
-    epoch of which the log holds the end, or where alone between its ends something held out is logged. The
-    first 8 points of an attempt are its start-up, and tell no hang.
+    seconds and more than all the rest took), and at most one other pause of the run is a tenth as long, as
+    those of evaluations and checkpoints are (`ends_or_evaluates`). The first 8 points are the start-up.
     Blind to: a hang that ends the attempt; and the same tables.
     False alarm: one long evaluation.
     Source: BLOOM 2022-04-30 (a deadlock in evaluation, 18 hours).

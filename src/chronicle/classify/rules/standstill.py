@@ -112,9 +112,9 @@ def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     soon = place <= START_SHARE and no_change
     if (not soon and lead < LEAD_NATS) or place > 1 - limits.lasting:
         return None
-    if _is_done_or_climbs(view, loss, contest) or _is_annealed(attempt, loss, contest.step(STOPPED), limits):
-        return None
     start, (steps, y) = contest.step(STOPPED), positive(loss)
+    if _is_done_or_climbs(view, loss, contest) or _schedule_explains(attempt, loss, start, limits):
+        return None
     rest, third = y[steps >= start], (steps[-1] - start) / 3  # in steps: rows may be dense first
     first, last = y[(steps >= start) & (steps <= start + third)], y[steps >= steps[-1] - third]
     since = fallen(rest, first, last, limits) if min(len(first), len(last)) >= FEWEST_IN_STRETCH else None
@@ -146,20 +146,24 @@ def _is_done_or_climbs(view: View, loss: Series, contest: Contest) -> bool:
     return contest.winner in (CLIMBS, WAITS) and contest.lead(contest.winner) >= LEAD_NATS
 
 
-def _is_annealed(attempt: AttemptView, loss: Series, start: float, limits: Thresholds) -> bool:
-    """Whether a loss that had learned stood still while the learning rate came down from half of its highest
-    value or more to nothing. Where a rate is too high, or a minimum sharp, that lowers the loss."""
-    rate, y = attempt.learning_rate, positive(loss)[1]
-    if rate is None or fall_from(float(np.max(y[:2])), y) < limits.drop:
+def _schedule_explains(attempt: AttemptView, loss: Series, start: float, limits: Thresholds) -> bool:
+    """Whether the learning rate came down where a loss stands still; or, if it had learned, from half of its
+    highest value or more to nothing since. Where a rate is too high, or a minimum sharp, that lowers it."""
+    rate, (steps, y) = attempt.learning_rate and finite(attempt.learning_rate), positive(loss)
+    if not rate:
         return False
-    highest = float(np.max(rate.values, where=np.isfinite(rate.values), initial=0.0))
-    return value_at(rate, start) >= 0.5 * highest > 0 and rate.values[-1] <= limits.lr_low * highest
+    near = rate.values[(rate.steps >= 0.9 * start) & (rate.steps <= start + 0.1 * (steps[-1] - start))]
+    least = limits.lr_low * (highest := rate.values.max())
+    if len(near) and (near[0] > limits.lr_falls * near[-1] or near[-1] < least):
+        return True
+    has_learned = fall_from(float(np.max(y[:2])), y) >= limits.drop
+    return has_learned and value_at(rate, start) >= 0.5 * highest > 0 and bool(rate.values[-1] <= least)
 
 
 def _goes_on_elsewhere(view: View, attempt: AttemptView, loss: Series, start: float) -> bool:
-    """Whether something else changed since a loss stands still: the learning rate comes down, the training
-    was done, another loss or score moves, or the loss itself drops or has an event that is still open."""
-    if _lr_comes_down(attempt, view.thresholds, start, positive(loss)[0][-1]) or is_done(attempt, start):
+    """Whether something else changed since a loss stands still: the training was done, another loss or score
+    moves, or the loss itself drops or has an event that is still open."""
+    if is_done(attempt, start):
         return True
     others = (finite(s.pick(s.steps >= start)) for s in attempt.by_role(*OTHER_ROLES) if s is not loss)
     if any(len(s) >= FEWEST_IN_STRETCH and (moved(s.values) or creeps(s, view.thresholds)) for s in others):
@@ -204,15 +208,6 @@ def fallen(y: Floats, first: Floats, last: Floats, limits: Thresholds, may_hide:
     if max(abs(fall), error * may_hide) >= most:
         return None
     return below("fall of the loss meanwhile", fall, "log units", most, "fall_log")
-
-
-def _lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: float) -> bool:
-    rate = finite(attempt.learning_rate) if attempt.learning_rate is not None else None
-    if rate is None:
-        return False
-    seen = rate.values[(rate.steps >= 0.9 * start) & (rate.steps <= start + 0.1 * (end - start))]
-    least = limits.lr_low * rate.values.max(initial=0.0)
-    return len(seen) > 0 and bool(seen[0] > limits.lr_falls * seen[-1] or seen[-1] < least)
 
 
 def waits(view: View, attempt: AttemptView, loss: Series) -> Finding | None:

@@ -2,13 +2,10 @@
 
 failed-run (a loss that was never learned)
     Sees: a loss that stays where its first values were.
-    Rule: no eighth of the log has a median 3 % below the first two values, no other loss, no part of one and
-    no score improves, no learning law explains the curve better than a constant, and batches differ by 3 % at
-    most, since who knows nothing loses as much on every batch (`_never_learned`); or, with scores that are
-    not all at 0.75 or more, the loss is that of guessing, and does not fall below it while a score rises; and
-    no attempt twice as long learned later, nor one before to where it begins (`learned_elsewhere`), and it
-    does not go on from a checkpoint or a late epoch. What was learned and lost at one step counts too
-    (`forgot`).
+    Rule: no eighth of the log has a median 3 % below the first two values, nothing else improves, and batches
+    differ by 3 % at most, since who knows nothing loses as much on every batch (`_never_learned`); or the
+    loss is that of guessing (`_guesses`). It does not go on from elsewhere, and no other attempt learned
+    where it ends (`learned_elsewhere`). What was learned and lost at one step counts too (`forgot`).
     Blind to: a run that learned a little and then stopped, which is a plateau.
     False alarm: fine-tuning in large batches that starts at its floor.
     Source: AlgoPerf logs of runs that never left the first level.
@@ -32,27 +29,21 @@ near-perfect, noisy-healthy
 
 plateau (a loss that never moved)
     Sees: a loss that is noise around one level from the first step to the last.
-    Rule: the log starts with the run; the live loss, 16 points or more, neither rises nor falls with time
-    (its ranks, by 1.28 errors), its lowest eighth lies within three noise scales of its first two values, the
-    mean ranks of its eighths differ by no more than chance allows (Kruskal-Wallis, one in a hundred), and
-    neighbours are no more alike than other values (von Neumann), in every attempt and over all of them; and
-    no other loss, no score and no reward gets better. Losses of agents, of two players and round zero stand
-    still in a good run, too: there nothing is found, and the run is not called healthy.
+    Rule: the log starts with the run; in every attempt the live loss, 16 points or more, has no trend, no
+    eighth of its own level and no neighbours that are alike (`moves`), and nothing else gets better. Losses
+    of agents, of two players and round zero stand still in a good run, too: there nothing is found, and the
+    run is not called healthy.
     Blind to: learning smaller than the noise of the log, and a log whose noise could hide a fall by a tenth.
     False alarm: a short log in small batches of what had been learned before.
     Source: Kruskal and Wallis, "Use of ranks in one-criterion variance analysis" (1952).
 
 divergence-no-spike (a loss that ends above where it began)
     Sees: a run that leaves its start upwards and stays there, even where the rise comes too soon for a trend.
-    Rule: the log starts with the run; the loss, 32 points or more, has no other rise; its second half lies a
-    tenth above its first eighth, and their ranks differ by 3.5 errors; and no score, no reward and no other
-    loss gets better, nor stands every score at success. Of 8 to 47 points, the last third since the lowest
-    level is at twice that level and four noise scales above it, and does not come down. Losses of agents and
-    two players may rise. A rise in noise is worrying, or none if that is a factor of two; any other is bad.
-    Or, from the minimum of its held-out loss on, which is 16 points long and turns up for a quarter of the
-    log or more as in overfitting, the loss itself rises by 3 % and four errors; no part of it is logged.
-    Or the loss has no lower bound and runs away below zero: at the end its first eight values (or a nat, if
-    its second half falls as far as its first) are less beside it than 32 bits can tell from nothing.
+    Rule: the log starts with the run, and the second half of the loss lies a tenth above its first eighth
+    (`ends_above_start`), or the end of a short one at twice its lowest level (`ends_twice_as_high`), while
+    nothing else gets better; or it rises from the minimum of its held-out loss on (`risen_with_held_out`); or
+    it has no lower bound and runs away below zero (`runs_below_zero`). Losses of agents and two players may
+    rise. A rise within the noise is worrying, any other is bad.
     Blind to: a rise by less than a tenth without a held-out loss.
     False alarm: data that get harder by a curriculum that is not logged.
     Source: Mann and Whitney (1947), whose test of ranks it is.
