@@ -400,6 +400,15 @@ def test_clocks(name: str, clock: str, tmp_path: Path) -> None:
     assert list(attempt.series) == ["loss"]
 
 
+@pytest.mark.parametrize("metric", ["Reward", "Loss"])
+def test_a_date_and_a_word_in_each_row_leave_a_table_with_an_objective_one_of_numbers(
+    metric: str, tmp_path: Path
+) -> None:
+    rows = (f"2026-01-18 17:15:{k:02},{k},{'cartpole' if k % 2 else 'pendulum'},{k / 4}" for k in range(1, 9))
+    attempt = attempt_of(tmp_path, "\n".join([f"Timestamp,Episode,Task,{metric}", *rows, ""]))
+    assert attempt.series[metric].values.tolist() == [k / 4 for k in range(1, 9)]
+
+
 def test_a_time_that_is_no_date_is_a_metric(tmp_path: Path) -> None:
     assert points_of(attempt_of(tmp_path, "step,loss,time\n1,2.5,0.5\n2,2.0,0.75\n"), "time") == [
         (1, 0.5),

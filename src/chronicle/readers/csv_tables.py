@@ -102,9 +102,8 @@ def _are_rows(path: Path, header: Sequence[str], body: Sequence[Sequence[str]]) 
     """Whether rows of as many cells as there are names hold mostly numbers and blanks: most rows, or if a
     name counts steps, one of them. A name that is a number must be explained by the name of the file."""
     counts = any(map(counts_steps, header))
-    apart = [column_key(name) in items.PLACES for name in header]
-    if not counts and not (any(apart) and any(map(names_a_loss, header))):
-        apart = [False] * len(header)
+    says_more = counts or any(names_a_loss(n) or role_of(n) is Role.OBJECTIVE for n in header)
+    apart = [says_more and column_key(name) in items.PLACES for name in header]
     shares = (share_of_numbers(row, apart) for row in body if len(row) == len(header))
     if counts:
         return not body or any(share >= 0.5 for share in shares)
