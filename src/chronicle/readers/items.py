@@ -7,7 +7,7 @@ Each function returns the columns that show it, and [] if the rows may be the co
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
@@ -234,22 +234,19 @@ _OF_LEARNING = OF_TRAINING | {"timesteps", "epoch", "epochs", "lr", "learning", 
 _ROUNDED = 0.005  # of a mean, that is logged with two decimals or more
 
 
-def are_episodes_of_evaluation(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> bool:
-    """Whether rows without a loss are episodes of one evaluation. They are if the document names the file of
-    a saved model and nothing of a training, or if all columns are results of an evaluation, none of them
-    counts, and the document states the mean of one."""
-    names = {*chain.from_iterable(rows)}
-    if any(map(names_a_loss, names)):
+def are_episodes_of_evaluation(columns: Columns, facts: Mapping[str, Any]) -> bool:
+    """Whether rows without a loss are episodes of one evaluation. They are if a fact names the file of a
+    saved model and nothing is of a training, or if all columns are results of an evaluation, none of them
+    counts, and a fact states the mean of one."""
+    if not facts or any(map(names_a_loss, columns)):
         return False
     saved = (_MODEL.fullmatch(name) and _SAVED.search(str(fact)) for name, fact in facts.items())
-    words = {word for name in (*names, *facts) for word in name_words(name)}
-    if any(saved) and words.isdisjoint(_OF_LEARNING):
+    if any(saved) and _OF_LEARNING.isdisjoint(chain.from_iterable(map(name_words, (*columns, *facts)))):
         return True
-    if not all(map(names_an_evaluation, names)) or any(map(is_counter, names)):
+    if not all(map(names_an_evaluation, columns)) or any(map(is_counter, columns)):
         return False
     means = [fact for name, fact in facts.items() if isinstance(fact, float) and "mean" in name_words(name)]
-    columns = ([row[name] for row in rows if isinstance(row.get(name), int | float)] for name in names)
-    own = [sum(cells) / len(cells) for cells in columns if cells]
+    own = [float(c.values.mean()) for c in columns.values() if not c.is_text and len(c.values)]
     return any(abs(mean - fact) <= _ROUNDED * max(abs(fact), 1.0) for fact in means for mean in own)
 
 

@@ -33,8 +33,8 @@ from chronicle.metrics.names import names_a_loss, role_of
 from chronicle.model import Role
 from chronicle.readers import json_lines
 from chronicle.readers.columns import WRAPPED, Table, number
-from chronicle.readers.facts import MAX_DEPTH, MAX_ENTRIES, leaves, named_facts, values_in, yaml_prefix
-from chronicle.readers.items import are_episodes_of_evaluation, names_an_evaluation
+from chronicle.readers.facts import MAX_DEPTH, leaves, named_facts, values_in, yaml_prefix
+from chronicle.readers.items import names_an_evaluation
 from chronicle.readers.json_lines import Row, flat, flat_rows, parsed, tells_of_training, whole_document
 from chronicle.readers.runs_in_table import TableReader, curve_named_by, loss_of
 from chronicle.readers.step_axis import counted_by, is_counter
@@ -134,11 +134,7 @@ def table_in(path: Path, document: Any, **known: Any) -> Table:
     logged = {f"{table.path}/{name}".lstrip("/") for table in tables for name in table.rows[0]}
     leaves_of = leaves("", document, "/") if isinstance(document, dict) else ()
     others = (fact for fact in leaves_of if fact[0] not in logged and not _OF_TABLE.search(fact[0]))
-    stated = dict(islice(others, MAX_ENTRIES))
-    table = Table.of(path, rows, facts=named_facts(stated.items()), **known)
-    if not are_episodes_of_evaluation(rows, stated):
-        return table
-    return replace(table, rows_are="episodes of an evaluation")
+    return Table.of(path, rows, facts=named_facts(others), **known)
 
 
 def _rows(tables: list[Found]) -> list[Row]:

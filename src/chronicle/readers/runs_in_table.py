@@ -104,9 +104,9 @@ def _course_or_items(table: Table) -> Attempt:
     steps without an order, or all the same, seem to count the rows, only numbers of items say so."""
     columns, n_rows = table.columns, table.n_rows
     table = replace(table, columns=by_phase(columns))
+    if items.are_episodes_of_evaluation(columns, table.facts):
+        return attempt_of(replace(table, rows_are="episodes of an evaluation"))
     attempt = attempt_of(table)
-    if table.rows_are:
-        return attempt
     names = [_OF_RUNS] if _OF_RUNS in columns else items.predictions(columns)
     names = names or items.grid_columns(columns, n_rows) or items.evaluated_episodes(table.path, columns)
     steps = max((series.steps for series in attempt.series.values()), key=len)
