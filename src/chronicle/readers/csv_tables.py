@@ -126,20 +126,26 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     if width not in (1, 2, 3) or len(whole) < max(width, len(rows) // 2 + 1) or len(read[0]) < width - dated:
         return []
     *counters, values = np.array(whole).T
-    of_steps = (
-        len(counters) == 2 and len(whole) > 2 and len({*(counters[1] / counters[0])[counters[1] > 0]}) == 1
-    )
-    is_named = role in MEASURES or (width > 1 and role is not Role.OTHER) or of_steps
-    metric = loss_of(path) or (path.stem if is_named else "")
-    of_log = not metric and _says_log_of_training(path.stem)
+    if role is not Role.OBJECTIVE and is_whole(values).all():
+        return []
     if role is Role.OBJECTIVE and len(counters) == 1 and _are_best_and_mean(counters[0], values):
         return [f"best {path.stem}", f"mean {path.stem}"]
-    may_be_score = of_log and values.min() >= 0 and values.max() <= 1 and values[0] < values[-1]
-    is_other = role is not Role.OBJECTIVE and (is_whole(values).all() or may_be_score)
+    metric = loss_of(path)
+    if not metric and (role in MEASURES or (width > 1 and role is not Role.OTHER) or _count_as_one(counters)):
+        metric = path.stem
+    may_be_score = values.min() >= 0 and values.max() <= 1 and values[0] < values[-1]
+    if not metric and _says_log_of_training(path.stem) and not may_be_score:
+        metric = "train"
     names = ["datetime"] if dated else _names_of_counters(path, counters)
-    return (
-        [*names, metric or "train"] if len(names) == width - 1 and (metric or of_log) and not is_other else []
-    )
+    return [*names, metric] if metric and len(names) == width - 1 else []
+
+
+def _count_as_one(counters: Sequence[Floats]) -> bool:
+    """Whether two columns count epochs and steps, always as many steps in an epoch."""
+    if len(counters) != 2 or len(counters[0]) < 3:
+        return False
+    epochs, steps = (column[counters[0] * counters[1] != 0] for column in counters)
+    return len({*(steps / epochs).tolist()}) == 1
 
 
 def _are_best_and_mean(best: Floats, mean: Floats) -> bool:
@@ -202,25 +208,25 @@ def lacks(path: Path) -> str:
 
 def read(path: Path) -> list[Attempt]:
     """All attempts of the file, several for a table of several runs. Raises BadLog without a number."""
+    table = _table(path)
+    if not table.n_rows:
+        problem = "has a header and no rows"
+        raise BadLog(str(path), problem, remedy="remove it, or wait until it is written to")
+    return attempts_of(table)
+
+
+def _table(path: Path) -> Table:
     head = Head.of(path)
     if _has_lists_in_cells(head):
-        return attempts_of(_table_of_lists(head))
-    cells = _cells(head)
-    if not cells.n_rows:
-        raise BadLog(
-            str(path), "has a header and no rows", remedy="remove it, or wait until it is written to"
-        )
+        return _table_of_lists(head)
+    rows = first_rows(head)
+    cells = Cells(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
     columns, facts = {**cells.table.columns}, _facts(cells.comments)
     if sorted(column_key(name).replace("walltime", "wall_time") for name in cells.names[:4]) == DOWNLOADED:
         value = next(name for name in cells.names if column_key(name) == "value")
         columns[path.stem.partition("-tag-")[2] or path.stem] = columns.pop(value)
     columns = _of_episodes(columns, cells.n_rows, facts.get("started_at"))
-    return attempts_of(replace(cells.table, columns=columns, facts=facts))
-
-
-def _cells(head: Head) -> Cells:
-    rows = first_rows(head)
-    return Cells(head.path, [] if rows[:1] == [_OF_PANDAS] else names_of(head.path, rows))
+    return replace(cells.table, columns=columns, facts=facts)
 
 
 def _facts(comments: Sequence[str]) -> dict[str, Any]:
@@ -245,15 +251,11 @@ def _of_episodes(columns: dict[str, Column], n_rows: int, begun: Any) -> dict[st
 def runs(path: Path) -> list[str]:
     """The runs in a table of several (the fact "run"); [] for any other table. Raises BadLog for a bad
     header."""
-    head = Head.of(path)
-    if _has_lists_in_cells(head):
-        return names_of_runs(_table_of_lists(head))
-    names, *rows = first_rows(head) or [[]]
-    named = {*map(column_key, names)} & {*RUN_NAMES}
-    several = named or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
-    if not several and not (loss_of(path) and len(names) > 2) and not _may_change_settings(head, names, rows):
-        return []
-    return names_of_runs(_cells(head).table)
+    names, *rows = first_rows(head := Head.of(path)) or [[]]
+    several = {*map(column_key, names)} & {*RUN_NAMES} or _has_lists_in_cells(head)
+    several = several or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
+    several = several or (loss_of(path) and len(names) > 2) or _may_change_settings(head, names, rows)
+    return names_of_runs(_table(path)) if several else []
 
 
 def _may_change_settings(head: Head, names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
