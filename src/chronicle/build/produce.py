@@ -38,6 +38,7 @@ from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import RunFolder, Workspace, path_words
 from chronicle.workspace.locks import remove
 
+_NOTHING_KNOWN = "no column counts steps, and no metric is recognised"
 _ASK_DOCTOR = "`chronicle doctor` shows what is in it"
 READ_ON = "read-on"  # folder beside the entries: how far growing logs have been read
 POINTS, _VIEW = "series.csv.gz", "view.js"
@@ -79,9 +80,8 @@ class Product:
         """A copy with absolute paths, for a process with another working directory."""
         run = self.run
         logs, of_machines = (tuple(log.absolute() for log in logs) for logs in (run.logs, run.machine_logs))
-        return replace(
-            self, run=replace(run, logs=logs, machine_logs=of_machines), folder=self.folder.absolute()
-        )
+        run = replace(run, logs=logs, machine_logs=of_machines)
+        return replace(self, run=run, folder=self.folder.absolute())
 
     def key(self) -> str:
         config = self.config
@@ -217,16 +217,14 @@ class Run:
         attempts, problems = self.read()
         logs = [attempt for attempt in attempts if not _is_data(attempt)]
         if not logs and self.folder.searched_for and not problems:
-            what = "no column counts steps, and no metric is recognised"
-            raise NotALog(f"{_logs_of(self.folder)}: {what}", remedy="name it alone to have it read")
+            remedy = "name it alone to have it read"
+            raise NotALog(f"{_logs_of(self.folder)}: {_NOTHING_KNOWN}", remedy=remedy)
         left_out = [attempt.name for attempt in attempts if _is_data(attempt)] if logs else []
         stated = self.folder.config
         with contained(_logs_of(self.folder)):
             order, relation = stated.order or None, stated.relation or None
             timeline = stitch(logs or attempts, run_id=self.run_id, order=order, relation=relation)
-        doubts = [
-            f"{name} was left out: no column counts steps, and no metric is recognised" for name in left_out
-        ]
+        doubts = [f"{name} was left out: {_NOTHING_KNOWN}" for name in left_out]
         return replace(timeline, doubts=(*timeline.doubts, *doubts)), problems
 
 

@@ -186,10 +186,8 @@ def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) 
         with suppress(UsageError):
             axes[name] = on_axis(timeline, name, tokens_per_step=tokens_per_step)
     block, names = _Block(), [attempt.name for attempt in timeline.attempts]
-    joins, role_of = (
-        dict(lettered(entry.diagnosis)),
-        {track.metric: track.role.value for track in timeline.series.values()},
-    )
+    joins = dict(lettered(entry.diagnosis))
+    role_of = {track.metric: track.role.value for track in timeline.series.values()}
     most = max(_FEWEST_POINTS, MOST_POINTS // max(sum(len(panel.segments()) for panel in panels), 1))
     facts, events = (*entry.facts, *entry.costs), [event for event in entry.events if event.step is not None]
     view = {

@@ -115,11 +115,8 @@ def _of_pattern(page: PatternPage) -> Iterator[str]:
 
 
 def _of_case(case: Case) -> Iterator[str]:
-    yield from (
-        case.lead,
-        *(row.said for row in case.log),
-        *(f"{fact.name} {fact.value}" for fact in case.facts),
-    )
+    yield from (case.lead, *(row.said for row in case.log))
+    yield from (f"{fact.name} {fact.value}" for fact in case.facts)
     yield from (*case.doubts, *map(_of_source, case.sources), _MARKUP.sub(" ", case.body))
 
 

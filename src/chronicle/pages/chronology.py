@@ -29,7 +29,7 @@ from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
 from chronicle.story import WARM_UP, deciding, gravity
 from chronicle.story.measured import BY_PEOPLE, CHANGES, COURSE, ENDS, JOINS, OVERALL
-from chronicle.story.restarts import event_id
+from chronicle.story.restarts import event_id, undone_pattern
 from chronicle.story.signs import event_name
 from chronicle.timeline.axes import axis_of_entry
 from chronicle.workspace.notes import NOTE_KINDS
@@ -242,9 +242,7 @@ def _in_turn(notes: Sequence[RunEvent]) -> list[_Act]:
         if note.note_kind == _PLAIN:
             plain_notes.append(note)
         elif note.note_kind in ("hypothesis", *_KINDS_OF_ACTS) and (is_done or not acts):
-            here = [
-                led for led in plain_notes if led.event.step is not None and led.event.step == note.event.step
-            ]
+            here = [n for n in plain_notes if n.event.step == note.event.step is not None]
             acts.append(_Act(notes=[*here, note]))
             plain_notes = []
         elif acts and note.note_kind in NOTE_KINDS:
@@ -286,9 +284,7 @@ def _restart(
     changed something, or if it undid a finding."""
     led = _causes_of(earlier, join)
     is_noted = any(cause.id in notes for cause in (event, *led))
-    changed = join is not None and bool(
-        join.changes or {"left_pattern", "inside_pattern"} & join.evidence.keys()
-    )
+    changed = join is not None and bool(join.changes or undone_pattern(join))
     return _Act([event], led, joins=[join] if join else [], is_experiment=is_noted or changed)
 
 
@@ -342,10 +338,8 @@ def _time_of(act: _Act, doing: Sequence[str]) -> str:
 
 
 def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
-    by_gravity = sorted(act.followed, key=gravity)
-    if shown := {event.id for event in by_gravity[-_MOST_FOLLOWED:]} | {
-        note.event.of for note in act.replies
-    }:
+    gravest_ones = sorted(act.followed, key=gravity)[-_MOST_FOLLOWED:]
+    if shown := {*(event.id for event in gravest_ones), *(note.event.of for note in act.replies)}:
         return [event.sentence for event in act.followed if event.id in shown]
     if not act.done or is_noted or (act.finding is not None and act.finding.end_step is None):
         return []

@@ -63,9 +63,8 @@ def browse(site: SiteData, render: Render) -> Iterator[Page]:
 
 def patterns(site: SiteData, render: Render) -> Iterator[Page]:
     """patterns/: the index of all patterns, and one page each."""
-    yield Page(
-        "patterns/index.md", render("patterns.md.j2", {"base": "../", "drawing": _drawing, **columns(site)})
-    )
+    index = {"base": "../", "drawing": _drawing, **columns(site)}
+    yield Page("patterns/index.md", render("patterns.md.j2", index))
     for page in site.patterns:
         happened = precedents(site, page.id)
         numbers, runs = list(statistics(site, page.id, happened)), len(site.showing.get(page.id, ()))
@@ -462,11 +461,8 @@ def _labels(entry: Entry) -> dict[str, object]:
     shown = {pattern for event in entry.events for pattern in event.patterns}
     named = {p for event in entry.events if event.patterns for p in named_patterns(event.patterns)}
     gone = shown - {pattern for event in entry.events if event.live for pattern in event.patterns}
-    return {
-        "about": about,
-        "gone": gone,
-        "pills": [p for p in entry.diagnosis.patterns if p in named or p not in shown],
-    }
+    pills = [p for p in entry.diagnosis.patterns if p in named or p not in shown]
+    return {"about": about, "gone": gone, "pills": pills}
 
 
 def _weightiest(entry: Entry, events: Sequence[Event], most: int) -> list[Event]:

@@ -79,11 +79,8 @@ def tell(
     headline = " ".join(filter(None, parts))
     shown = _described_events(run, happened, chosen)
     said = _quoted_notes(happened, notes)
-    along = {
-        place: words
-        for place, words in said
-        if happened[place].of in {e.id for e in shown} - {e.id for e in chosen}
-    }
+    told_of = {e.id for e in shown} - {e.id for e in chosen}
+    along = {place: words for place, words in said if happened[place].of in told_of}
     paragraphs = _sequence_paragraphs(run, happened, chosen, shown, along)
     paragraphs.append(" ".join(words for place, words in said if place not in along))
     paragraphs += [_review_sentence(review, diagnosis)] if review else []

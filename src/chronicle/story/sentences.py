@@ -108,10 +108,8 @@ class Sentences(FindingView):
             where = self.climb if climb else f"at {self.onset}"
             after = " after the restart" if climb and self.onset != at else ""
             verb = "rose" if verb == "jumped" and climb > AT_ONSET else verb
-            return (
-                f"{verb} {self.from_to(rise)} {where}{after}{self._dip(rise)}",
-                f"{rise.short} {self.climb}",
-            )
+            risen = f"{verb} {self.from_to(rise)} {where}{after}{self._dip(rise)}"
+            return risen, f"{rise.short} {self.climb}"
         if self.is_measured("height_log"):
             over = self.number_words("height", self.value("height_log"), percent)
             return f"stood {over} above its course at {self.onset}", f"{over} above its course at {at}"
@@ -235,11 +233,10 @@ class Sentences(FindingView):
 
     def _rose_like(self, other: Sentences) -> bool:
         """Whether the judged loss itself rose, by at least half as much as that of a data set."""
-        own, theirs = self.rise, other.rise
         is_total = self.track is self.run.loss is not None and other.track is not self.track
-        return bool(
-            is_total and own and theirs and own.peak - own.before >= (theirs.peak - theirs.before) / 2
-        )
+        if not (is_total and self.rise and other.rise):
+            return False
+        return self.rise.peak - self.rise.before >= (other.rise.peak - other.rise.before) / 2
 
     def resume_spike(self) -> Phrases:
         ended, ending = self.ended()

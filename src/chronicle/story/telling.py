@@ -182,18 +182,14 @@ def _evaluation(run: RunView) -> tuple[str, tuple[Quantity, ...]]:
     track = next((t for t in evaluations(run.timeline.series.values()) if t.metric not in told), None)
     if track is None or run.n_trainings > 1 or (course := course_of(track)) is None:
         return "", ()
-    best, last = (
-        Quantity(name, getattr(course, name), plainly(getattr(course, name))) for name in ("best", "last")
-    )
+    best = Quantity("best", course.best, plainly(course.best))
+    last = Quantity("last", course.last, plainly(course.last))
     name = clipped(track.metric, 60)
     if best.words == last.words:
         return f" {name} ended at its {course.extreme} value, {best.words}.", (best,)
     at = Quantity("best_step", course.best_step, run.axis.place(course.best_step))
-    return f" {name} was {course.extreme} at {at.words} ({best.words}) and ended at {last.words}.", (
-        best,
-        at,
-        last,
-    )
+    said = f" {name} was {course.extreme} at {at.words} ({best.words}) and ended at {last.words}."
+    return said, (best, at, last)
 
 
 def _finding_event(run: RunView, group: FindingGroup) -> Event:
