@@ -169,3 +169,15 @@ def test_a_trend_is_not_believed_for_longer_than_it_was_seen(seed: int) -> None:
     t, noise = np.arange(2000), np.random.default_rng(seed).standard_normal(2000)
     loss = (4.7 * np.exp(-t / 4.0) + 0.33 * np.exp(-t / 1500)) * np.exp(0.06 * noise)
     assert classify({"loss": loss}).patterns == ("noisy-healthy",)
+
+
+@pytest.mark.parametrize(("trough", "seed"), [(0.16, 1), (0.165, 2), (0.17, 2), (0.18, 2)])
+def test_no_law_shows_in_the_first_hundredth_of_a_log(trough: float, seed: int) -> None:
+    """Each of the first 100 steps is logged, and then one in 500: the loss swings before it settles."""
+    t, later = np.arange(100), np.arange(500, 8_000, 500)
+    falls = trough + (0.6 - trough) * 0.5 * (1 + np.cos(np.pi * np.minimum(t, 35) / 35))
+    settles = np.where(t > 50, trough - (trough - 0.14) * (1 - np.exp((50 - t) / 15)), falls)
+    swing = settles + 0.05 * np.exp(-(((t - 50) / 9) ** 2))
+    values = np.r_[swing, 0.12 + 0.01 * np.exp(-later / 2000)]
+    noise = np.exp(0.01 * np.random.default_rng(seed).standard_normal(len(values)))
+    assert classify({"loss": (np.r_[t, later], values * noise)}).verdict == "good"

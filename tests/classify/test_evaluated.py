@@ -72,3 +72,40 @@ def test_a_loss_of_the_first_steps_alone_is_not_that_of_the_run() -> None:
     judged = classify({"loss": (first, 0.7 * np.exp(-first / 30) + 0.14), "train/loss": (later, evaluated)})
     assert judged.verdict == "bad"
     assert {f.metric for f in judged.findings if f.severity > 0.2} == {"train/loss"}
+
+
+@pytest.mark.parametrize(
+    ("held_out", "is_over"),
+    [(1.0, True), (1.1, False), (None, False)],
+    ids=["back", "still up", "not logged"],
+)
+def test_a_rise_is_over_where_the_loss_and_all_held_out_ones_are_at_their_old_level(
+    held_out: float | None, is_over: bool
+) -> None:
+    """The loss is back at its old level at step 1,600, and not at the trend that it was on."""
+    steps, random = np.arange(2400), np.random.default_rng(3)
+    course = 1 + 4 * np.exp(-np.minimum(steps, 1200) / 400)
+    course[1200:] = course[1200] * (1 + 0.2 * np.exp(-(steps[1200:] - 1200) / 120))
+    series = {"loss": (steps, course * np.exp(0.005 * random.standard_normal(2400)))}
+    if held_out is not None:
+        later = np.where(steps > 1200, held_out, 1.0)
+        series["val_loss"] = (steps[::50], (1.1 * course * later)[::50])
+    rises = {f.pattern for f in classify(series).findings if f.metric == "loss"}
+    assert rises and rises <= (
+        {"spike-slow-recovery"} if is_over else {"spike-no-full-recovery", "divergence-after-spike"}
+    )
+
+
+@pytest.mark.parametrize("trained", [0.0, -0.3], ids=["stands still", "falls"])
+def test_evaluations_repeat_themselves_where_the_weights_no_longer_change(trained: float) -> None:
+    """The learning rate came to zero at step 3,000: each evaluation of the same data has the same result."""
+    steps, random = np.arange(0, 4000, 20), np.random.default_rng(5)
+
+    def course(at: np.ndarray, noise: float) -> np.ndarray:
+        return (1 + 4 * (1 + at / 100) ** -0.7) * np.exp(noise * random.standard_normal(len(at)))
+
+    loss = course(np.minimum(steps, 3000), 0.02) * np.exp(trained * np.maximum(steps - 3000, 0) / 1000)
+    held_out = 1.1 * course(steps, 0.01)
+    held_out[steps > 3000] = held_out[steps == 3000]
+    judged = classify({"loss": (steps, loss), "validation/loss": (steps, held_out)})
+    assert ("frozen-metric" in judged.patterns) is (trained < 0)

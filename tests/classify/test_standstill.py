@@ -358,3 +358,11 @@ def test_noise_hides_no_learning_at_a_rate_of_zero(seed: int) -> None:
     rate = 3e-3 * np.maximum(1 - at / 250, 0.0)
     loss = np.exp(0.48 + 0.7 * np.exp(-np.minimum(at, 250) / 60) + noise)
     assert "plateau" in classify({"loss": loss, "lr": rate}).patterns
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_loss_that_learned_before_it_climbed_has_not_climbed_from_the_first_step_on(seed: int) -> None:
+    places = [0, 1, 4, 9, 14, 25, 60, 110, 130, 139, 160]
+    course = np.interp(np.arange(160), places, [1.93, 1.5, 1.02, 1.9, 1.2, 1.2, 1.8, 2.0, 2.6, 2.8, 1.98])
+    judged = classify({"loss": np.exp(course + 0.1 * np.random.default_rng(seed).standard_normal(160))})
+    assert judged.verdict == "bad" and "divergence-no-spike" in judged.patterns

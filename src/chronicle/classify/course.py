@@ -261,7 +261,7 @@ def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Threshold
     noise, young = MEDIAN_ERROR * difference_noise(y[first:]), a - first < FEWEST_MEDIANS
     if young and (line := fit(steps[a:], y[a:])) is not None:  # a loss that wanders may have begun anywhere
         noise = max(noise, line.noise * min(line.inflation, (a - first) ** 0.5))
-    error, base = SURE_DEVIATIONS * noise, baseline(steps, y, (first, a), width, height)
+    error, base = SURE_DEVIATIONS * noise, baseline(steps, y, (first, a), width, height, limits)
     if base is None:
         return None
     if is_back(y[a:], base, width, error):
@@ -272,14 +272,18 @@ def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Threshold
     return a if undoes_a_dip(steps, y, (first, a), width, error, limits) else None
 
 
-def baseline(steps: Floats, y: Floats, known: tuple[int, int], width: int, height: float) -> Baseline | None:
-    """The level before sample ``known[1]``, moved on as the laws of the course before it fall from there."""
+def baseline(
+    steps: Floats, y: Floats, known: tuple[int, int], width: int, height: float, limits: Thresholds
+) -> Baseline | None:
+    """The level before sample ``known[1]``, moved on as the laws of the course before it fall from there. In
+    the first steps of a log, each of which may be logged, later ones not, none shows yet: the level stays."""
     first, at = known
     if at - first < 3:
         return None
     before = y[max(at - width, first) : at]
     old = median(before)
-    course = fitted(steps[first:at], y[first:at]) if at - first >= FEWEST_MEDIANS else None
+    settled = steps[at - 1] - steps[0] >= limits.settling * (steps[-1] - steps[0])
+    course = fitted(steps[first:at], y[first:at]) if settled and at - first >= FEWEST_MEDIANS else None
     if course is None:  # too short for a trend: the level alone
         return Baseline(old, len(before), np.full(len(y) - at, old), np.zeros(len(y) - at), height)
     far = 2 * steps[at - 1] - steps[first]  # beyond twice the observed span no fall is expected
@@ -309,7 +313,7 @@ def undoes_a_dip(
         d, near = a - length, SMOOTHED_SAMPLES + length // 8
         fell = median(y[d - near : d]) - median(y[d : d + near])
         is_step = fell > HALF * max(limits.rise, error / length**0.5)
-        if is_step and (base := baseline(steps, y, (first, d), width, 0.0)) is not None:
+        if is_step and (base := baseline(steps, y, (first, d), width, 0.0, limits)) is not None:
             soon = y[a + SMOOTHED_SAMPLES :][:width]
             there = slice(length + SMOOTHED_SAMPLES, length + SMOOTHED_SAMPLES + width)
             depth = float(base.expected[length // 2]) - median(y[d:a])

@@ -34,6 +34,7 @@ COURSE_POINTS = 64  # the fewest of a loss that has a course
 _HELD_OUT = (Role.VALIDATION_LOSS, Role.VALIDATION_SCORE)
 _MEASURED = (*LOSSES, *SCORES, *arithmetic.SPEED, Role.OBJECTIVE)
 _TABLES = ("csv", "json", "jsonl")
+_NEAR_EVALUATIONS = 3  # whose median is a level
 _WHOLE_SHARE = 0.9  # of the usual length: a last tooth as long has settled
 
 
@@ -266,6 +267,18 @@ def value_at(series: Series, step: float) -> float:
     """The value at a step, linear between logged points, the nearest one outside; NaN for an empty series."""
     known = finite(series)
     return float(np.interp(step, known.steps, known.values)) if len(known) else float("nan")
+
+
+def is_back_held_out(attempt: AttemptView, start: float, peak: float, most_left: float) -> bool:
+    """Whether all held-out losses, measured before a rise and twice or more since its peak, end at their old
+    level, or above it by ``most_left`` log units at most; False if there is none."""
+    levels = []
+    for series in attempt.by_role(Role.VALIDATION_LOSS):
+        steps, y = positive(series)
+        before, since = y[steps < start][-_NEAR_EVALUATIONS:], y[steps > peak]
+        if len(before) and len(since) > 1:
+            levels.append((median(before), median(since[-_NEAR_EVALUATIONS:])))
+    return bool(levels) and all(now - then <= most_left for then, now in levels)
 
 
 def index_at(series: Series, step: float) -> int:

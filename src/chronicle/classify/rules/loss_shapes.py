@@ -4,8 +4,8 @@ spike-fast-recovery, spike-slow-recovery, spike-no-full-recovery
     Sees: rises of the loss that are over, or come down when the log ends; like all rises here, if they last,
     also those that evaluations alone show (`generalisation.evaluated_rises`).
     Rule: a rise is over when the loss is back at the trend it was on, extrapolated, within 15 % of the height
-    (3 % of the loss at most); within 150 steps or 10 samples that is fast. A rise that is open at the end
-    is slow if it still comes down, else not fully recovered.
+    (3 % of the loss at most), or at its old level, as all held-out losses are; within 150 steps or 10 samples
+    that is fast. A rise that is open at the end is slow if it still comes down, else not fully recovered.
     Blind to: spikes of one sample below 8 noise scales (20 where every step is logged).
     False alarm: a batch that was only hard is examined.
     Source: PaLM (arXiv:2204.02311, 5.1); BLOOM and IDEFICS logs.
@@ -53,13 +53,14 @@ from functools import cached_property
 
 import numpy as np
 
-from chronicle.classify.course import LEVEL_SAMPLES
+from chronicle.classify import measure
+from chronicle.classify.course import LEVEL_SAMPLES, SMOOTHED_SAMPLES
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
-from chronicle.classify.measure import last_decimal, median
+from chronicle.classify.measure import finite, last_decimal, median, running, trend
 from chronicle.classify.patterns import DIVERGENCES, Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View, kept
+from chronicle.classify.view import AttemptView, View, is_back_held_out, kept
 from chronicle.metrics.arithmetic import finite_of
 from chronicle.metrics.names import is_error
 from chronicle.model import Attempt, Finding, Mask, Role, Series
@@ -139,6 +140,19 @@ class Shape:
         return e.residual <= max(min(limits.back * e.height, limits.back_cap), limits.back_noise * e.noise)
 
     @cached_property
+    def back_at_level(self) -> int | None:
+        """The sample from which on the loss is at its level before it, though not at its trend, if it stays
+        there and all held-out losses come back to theirs."""
+        e, limits, n = self.event, self.limits, len(self.series)
+        most = max(min(limits.back * e.height, limits.back_cap), limits.back_noise * e.noise)
+        start, peak, highest = self.step(e.onset), self.step(e.peak), self.before * math.exp(most)
+        held_out = is_back_held_out(self.attempt, start, peak, min(most, limits.back_cap))
+        if not held_out or not self.value(n - LEVEL_SAMPLES, n) <= highest:
+            return None
+        over = np.flatnonzero(running(self.series.values[e.onset :], SMOOTHED_SAMPLES) > highest)
+        return min(e.onset + int(over.max(initial=0)) + 1, n - 1)
+
+    @cached_property
     def climb(self) -> float:
         """How far the end lies above the lowest level of eight samples since the onset, log units; inf where
         too few samples tell."""
@@ -186,6 +200,16 @@ class Shape:
         moves = near if values[-1] == np.fmin.reduce(values) else np.r_[near[-2:], moved[:1]]  # in and out
         enough = len(near) > LEVEL_SAMPLES and len(moves) > 2
         return enough and bool((np.abs(np.diff(moves)) < 1.5 * last_decimal(np.r_[near, moved[:1]])).all())
+
+    @cached_property
+    def of_idle_weights(self) -> bool:
+        """Whether a held-out loss stands still and no training loss moves meanwhile, as ranks tell."""
+        if self.series.role is not Role.VALIDATION_LOSS:
+            return False
+        trained = map(finite, self.attempt.by_role(Role.LOSS, Role.PART_LOSS))
+        since = [s.values[s.steps >= self.step(self.event.onset)] for s in trained]
+        known = [values for values in since if len(values) >= measure.FEWEST_POINTS]
+        return bool(known) and all(abs(trend(values)) < measure.TREND_ERRORS for values in known)
 
     @cached_property
     def is_step(self) -> bool:
@@ -303,6 +327,8 @@ def _spike(shape: Shape) -> Finding | None:
     if not shape.is_open or shape.event.into_nan:
         return None
     e, last = shape.event, len(shape.series) - 1
+    if (back := shape.back_at_level) is not None:
+        return _recovered(replace(shape, event=replace(e, kind=Kind.BACK, end=back, residual=0.0)))
     since = shape.step(last) - shape.step(e.onset)
     # a spike below half of its height that still falls, so fast in the last third of the time since its
     # peak that it would be back after as long again; or whose peak is too recent to measure that
@@ -443,7 +469,7 @@ def _is_scattered(zero: Mask) -> bool:
 
 def _frozen(shape: Shape) -> Finding | None:
     e = shape.event
-    if e.kind is not Kind.FROZEN or shape.at_rest or _is_at_bound(shape):
+    if e.kind is not Kind.FROZEN or shape.at_rest or shape.of_idle_weights or _is_at_bound(shape):
         return None
     limit = ">= 32 and 8 times the longest before; or all of 8 and more"
     same = noted(equal_samples=int(e.height), value_loss=shape.value(e.onset, e.onset + 1))

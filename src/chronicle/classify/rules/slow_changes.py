@@ -36,7 +36,7 @@ from chronicle.classify.measure import clipped_difference_noise, difference_nois
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View, kept
+from chronicle.classify.view import AttemptView, View, is_back_held_out, kept
 from chronicle.model import Finding, Floats, Role, Series
 
 STEP_WINDOWS = (64, 128, 256, 512)  # samples on either side of a step
@@ -63,6 +63,8 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
     (steps, y), limits = positive(loss), view.thresholds
     if came_back(steps, y, int(np.searchsorted(steps, turn.start)), turn.rise, limits) is not None:
         return
+    if is_back_held_out(attempt, turn.start, (turn.start + steps[-1]) / 2, limits.back_cap):
+        return  # the data changed, or the batches are too noisy to show that it is over
     enough = f">= {limits.turn_t:g}, or {limits.turn_joint_t:g} together"
     checks = [
         at_least("end over the minimum", turn.rise, "log units", limits.turn_rise, "rise_log"),

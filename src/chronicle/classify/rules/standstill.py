@@ -253,14 +253,16 @@ def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     if (contest := course_of(view, loss)) is None:
         return
     limits, steps, lead = view.thresholds, contest.steps, contest.lead(CLIMBS)
+    smooth = running(contest.level, 5)
     if lead >= LEAD_NATS:
         curve, least, lasts = contest.explanations[CLIMBS].curve, 0.0, WARM_UP_SHARE
     else:  # a loss that explodes follows no law: then medians, a factor of two and a quarter of the log
-        curve, least, lasts = running(contest.level, 5), limits.twice, limits.lasting
+        curve, least, lasts = smooth, limits.twice, limits.lasting
     peak = int(np.argmax(curve))
     height, left = float(curve[peak] - curve[0]), curve[-1] - curve[0]
     low = height < max(3 * view.noise(loss), least) or left > limits.midway * height
-    low |= bool(curve[0] - curve[: peak + 1].min() > min(limits.dip * height, limits.twice))  # it had learned
+    learned = max(curve[0], positive(loss)[1][0]) - smooth[: peak + 1].min()  # before it climbed
+    low |= bool(learned > min(limits.dip * height, limits.twice))
     if low or guessing(float(curve[0]))[1] <= limits.moved:
         return
     back = np.flatnonzero(curve[peak:] <= curve[0] + limits.moved)
