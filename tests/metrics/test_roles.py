@@ -15,7 +15,7 @@ from chronicle.metrics.aliases import ALIASES
 from chronicle.metrics.by_values import by_values
 from chronicle.metrics.names import _role_of_numbered, dataset_of, plain, role_of, unit_of
 from chronicle.metrics.roles import assign, assign_all, by_names, direction, judged, judged_loss
-from chronicle.model import Floats, Role, Series
+from chronicle.model import Attempt, Floats, Role, Series
 
 NAMES = {
     Role.LOSS: """loss, train_loss, train/loss, train loss, train_loss_step, train_loss_epoch, lm loss,
@@ -747,8 +747,8 @@ def test_what_one_log_tells_holds_for_the_others_of_its_run() -> None:
     long = table(loss=foo + bar, loss_foo=foo, loss_bar=bar)
     short = {name: series.pick(slice(3)) for name, series in long.items()}
     assert {series.role for series in assign(short).values()} == {Role.LOSS, Role.DATASET_LOSS}
-    for log_ in assign_all([short, long]):
-        assert [str(log_[name].role) for name in long] == ["loss", "part-loss", "part-loss"]
+    for attempt in assign_all([Attempt("short", (), short), Attempt("long", (), long)]):
+        assert [str(attempt.series[name].role) for name in long] == ["loss", "part-loss", "part-loss"]
 
 
 def test_a_loss_that_is_measured_again_tells_which_one_is_of_the_validation() -> None:

@@ -45,6 +45,9 @@ _BARE_TOTALS = (*_TOTALS, "t")
 # Names that only values tell more of.
 _BARE = {*_BARE_TOTALS} | aliases.OF_PHASES | aliases.BARE_SCORES | aliases.LOG_PROBABILITIES
 _PHASES = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
+_BARE_TRAINING = ("train", "training")
+# Roles of which the values of several decide; one alone keeps what its name says.
+_COMPARED = (*LOSSES, Role.PART_LOSS, Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
 _CLOCKS = ("time", "seconds", "time s", "time sec")  # of a step, or since the start
 
 
@@ -257,6 +260,8 @@ def revised(series: SeriesByName, by_name: Roles) -> dict[str, Role]:
     for name in with_role(roles, Role.STEP_TIME, Role.TOKENS, *LOSSES):
         if _is_misnamed(name, series[name].values, roles):
             roles[name] = Role.OTHER
+    if len(with_role(roles, *_COMPARED)) < 2 and not any(plain(name) in _BARE_TRAINING for name in roles):
+        return roles
     roles |= dict.fromkeys(_no_data_sets(series, roles), Role.PART_LOSS)
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
     roles |= dict.fromkeys(_parts_held_out(roles), Role.PART_LOSS)
@@ -279,7 +284,7 @@ def _is_misnamed(name: str, values: Floats, roles: Roles) -> bool:
     if own in ("error", "err") and (values < 0).any():
         return True
     rises = len(values) > 0 and values[-1] >= values[0]
-    is_alone = own in ("train", "training") and Role.VALIDATION_LOSS not in roles.values()
+    is_alone = own in _BARE_TRAINING and Role.VALIDATION_LOSS not in roles.values()
     may_count = is_alone or own.split()[-1:] == ["l"] or (rises and names.is_total(own))
     return may_count and not (values % 1).any()
 
@@ -390,7 +395,7 @@ def _by_level(series: SeriesByName, roles: Roles) -> dict[str, Role]:
     by_level: dict[str, Role] = {}
     losses = with_role(roles, Role.LOSS)
     others = with_role(roles, Role.OTHER) if losses else []
-    bare = [name for name in others if plain(name) in ("train", "training")]
+    bare = [name for name in others if plain(name) in _BARE_TRAINING]
     if any(_goes_along(series[name], series[loss]) for name in bare for loss in losses):
         evaluated = [name for name in others if plain(name) in aliases.OF_EVALUATION]
         by_level |= dict.fromkeys(evaluated, Role.VALIDATION_LOSS) | dict.fromkeys(bare, Role.LOSS)

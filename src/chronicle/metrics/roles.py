@@ -5,7 +5,8 @@ by."""
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
 
@@ -16,7 +17,7 @@ from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.by_values import Roles, SeriesByName, revised, roles_by_values
 from chronicle.metrics.names import LOSSES, MIN_POINTS, loss_words, name_words, plain, role_of, with_role
-from chronicle.model import Role, Series
+from chronicle.model import Attempt, Role, Series
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
 AnySeries = TypeVar("AnySeries", bound=Series)
@@ -32,29 +33,26 @@ _AVERAGED = re.compile(r"^(average|avg|mean) ")
 
 def assign(series: SeriesByName, overrides: Overrides = ()) -> dict[str, Series]:
     """Sets role, data set and unit of the series of one log, as `assign_all` does."""
-    return assign_all([series], overrides)[0]
+    return _assigned(series, roles_by_values([series]), overrides)
+
+
+def assign_all(attempts: Sequence[Attempt], overrides: Overrides = ()) -> Iterator[Attempt]:
+    """Sets role, data set and unit of the series in the logs of one run. ``overrides`` are pairs (regular
+    expression of the whole name, role); the first match wins over the table, and so does a role that the
+    reader gave. What the values of one log say of a name holds for all logs. In a log whose axis is "item",
+    only ``overrides`` give roles. An attempt is yielded before the next is asked for, so that no two copies
+    of all need be in memory. Raises UsageError if an override is not a regular expression."""
+    by_value = roles_by_values(log.series for log in attempts)
+    for log in attempts:
+        if log.axis != "item":
+            yield replace(log, series=_assigned(log.series, by_value, overrides))
+            continue
+        patterns = [pattern for pattern, _ in overrides]
+        stated = {n: s for n, s in log.series.items() if any(_matches(pattern, n) for pattern in patterns)}
+        yield replace(log, series={**log.series, **_assigned(stated, {}, overrides)})
 
 
 @any_numbers
-def assign_all(
-    logs: Sequence[SeriesByName], overrides: Overrides = (), axes: Sequence[str] = ()
-) -> list[dict[str, Series]]:
-    """Sets role, data set and unit of the series in the logs of one run. ``overrides`` are pairs (regular
-    expression of the whole name, role); the first match wins over the table, and so does a role that the
-    reader gave. What the values of one log say of a name holds for all logs. In a log whose axis (in
-    ``axes``) is "item", only ``overrides`` give roles. Raises UsageError if an override is not a regular
-    expression."""
-    by_value = roles_by_values(logs)
-    assigned = list[dict[str, Series]]()
-    for series, axis in zip(logs, axes or [""] * len(logs), strict=True):
-        if axis != "item":
-            assigned.append(_assigned(series, by_value, overrides))
-            continue
-        declared = {n: s for n, s in series.items() if any(_matches(pattern, n) for pattern, _ in overrides)}
-        assigned.append({**series, **_assigned(declared, {}, overrides)})
-    return assigned
-
-
 def _assigned(series: SeriesByName, by_value: Roles, overrides: Overrides) -> dict[str, Series]:
     """The series of one log with role, data set and unit set. ``overrides`` win over what the reader says,
     and this over what the values tell, except of an objective."""

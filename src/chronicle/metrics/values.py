@@ -8,7 +8,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
 from itertools import chain, islice, product
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,7 +18,7 @@ MOST_HOSTS = 4096
 FACTOR_LOG = math.log(3.0)  # a larger difference of logarithms is written as a factor, not as a percentage
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
-_WHOLE_NUMBER = re.compile(r"(\d+)")
+_WHOLE_NUMBER = re.compile(r"\d+")
 _NUMBERED = re.compile(r"(.*?)(\d{1,18})", re.DOTALL)
 _PART = re.compile(r"[^\s,\[\]]*(?:\[[\d,\-]+\][^\s,\[\]]*){0,8}")
 _BRACKET = re.compile(r"\[([\d,\-]+)\]")
@@ -290,14 +289,15 @@ def distinct_names(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str
     return {(i, name): str(name) if shared[name] == 1 else f"{name} {str(i)[:8]}" for i, name in distinct}
 
 
-@lru_cache(maxsize=1 << 14)
-def natural(name: str) -> tuple[tuple[Any, ...], str]:
+def natural(name: str) -> tuple[str, str]:
     """A sort key that puts run-2 before run-10: the longer of two numbers is the larger one. A number comes
     after a point and before letters, as a digit does, so that run.csv is before run2.csv."""
-    parts: list[Any] = _WHOLE_NUMBER.split(name)
-    parts[:-1:2] = [f"{text}0" for text in parts[:-1:2]]
-    parts[1::2] = [(len(digits), digits) for number in parts[1::2] for digits in [number.lstrip("0")]]
-    return tuple(parts), name
+    return _WHOLE_NUMBER.sub(_with_length, name), name
+
+
+def _with_length(number: re.Match[str]) -> str:
+    digits = number[0].lstrip("0")
+    return f"0{chr(len(digits))}{digits}"
 
 
 def hosts_of(text: str) -> list[str]:

@@ -113,8 +113,8 @@ def read_all(path: str | Path, *, aliases: Overrides = (), only: str = "") -> Re
         for log in outcome:  # file names that are no UTF-8 are written out, so that pages can hold them
             attempts.append(respelled(log, clean, name=clean(relative + log.name.removeprefix(file.name))))
     attempts = arrange(attempts, side_facts(path, path if folder else path.parent))
-    assigned = roles.assign_all([log.series for log in attempts], aliases, [log.axis for log in attempts])
-    attempts = [replace(log, series=series) for log, series in zip(attempts, assigned, strict=True)]
+    for k, log in enumerate(roles.assign_all(attempts, aliases)):
+        attempts[k] = log
     if "mirror" in path.parts:  # asked of mirrors alone: the import takes long
         from chronicle.workspace.folders import address_of
 

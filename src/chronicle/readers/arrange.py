@@ -76,9 +76,11 @@ def _at_their_epochs(attempts: Sequence[Attempt]) -> list[Attempt]:
 def _with_tables_of_epochs(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Joins a table of epochs to the log of the same training beside it that counts steps: both say the same
     of each epoch, as where a script prints its batches and keeps a table of its epochs."""
-    ends = {id(log): ended for log in attempts if len(ended := _epochs_ended(log)) >= _FEWEST_EPOCHS}
+    tables = [log for log in attempts if log.axis == "epoch"]
+    logs = attempts if tables else ()
+    ends = {id(log): ended for log in logs if len(ended := _epochs_ended(log)) >= _FEWEST_EPOCHS}
     joined = {id(log): log for log in attempts}
-    for table in (log for log in attempts if ends and log.axis == "epoch"):
+    for table in tables if ends else ():
         near = [log for log in attempts if id(log) in ends and _around(log) == _around(table)]
         placed = [(log, _at_steps_of_epochs(table, log, ends[id(log)])) for log in near]
         of_same = [(log, own) for log, own in placed if own is not None]
@@ -205,7 +207,8 @@ def _on_one_counter(attempt: Attempt) -> Attempt:
     """Moves all series of an event file to the steps of the longest series, each point to where it was
     written. A series of evaluations, which may count batches of their own, or of epochs is only taken for the
     longest if there is no other."""
-    if not _is_of_events(attempt):
+    counters = {id(series.steps) for series in attempt.series.values()}
+    if len(counters) < 2 or not _is_of_events(attempt):
         return attempt
     logged = filter(len, attempt.series.values())
     alike = grouped(logged, lambda series: (len(series), int(series.steps[0]), int(series.steps[-1])))
@@ -399,6 +402,8 @@ def _is_repeated(state: Attempt, other: Attempt) -> bool:
 
 def _since_fork(state: Attempt, earlier: Sequence[Attempt]) -> Attempt:
     """The state without the rows at its beginning that it shares with the most similar earlier state."""
+    if not earlier and all(map(len, state.series.values())):
+        return state
     series, latest_fork = state.series, -math.inf
     for other in earlier:
         equal = {name: _equal_rows(s, other.series.get(name)) for name, s in state.series.items()}

@@ -20,7 +20,7 @@ from chronicle.errors import LogError, UsageError, contained
 from chronicle.metrics.aliases import COMPONENTS, OF_PHASES
 from chronicle.metrics.names import names_a_loss
 from chronicle.metrics.values import grouped, natural
-from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook, is_of_logs
+from chronicle.readers.catalogue import Reader, by_rank, having, hook, is_of_logs
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.csv_cells import names_its_rows
 from chronicle.readers.facts import BY_TIME, is_side_file
@@ -186,8 +186,9 @@ def unknown_logs(path: Path) -> list[Path]:
 
 def folder_claims(path: Path) -> list[Reader]:
     """The readers for which the whole folder is one log. Raises OSError."""
-    names = os.listdir(path)
-    asked = [reader for reader in all_readers() if getattr(reader, "may_hold", lambda _: True)(names)]
+    names = {*os.listdir(path)}
+    names |= {"*." + name.rpartition(".")[2] for name in names if "." in name}
+    asked = (r for r in having("identify_folder") if getattr(r, "may_hold", lambda _: True)(names))
     claiming = [reader for reader in asked if hook(reader, "identify_folder", path)]
     return [r for r in claiming if hook(r, "run_key", path) or not any(foreign_logs(r, path))]
 

@@ -7,12 +7,9 @@ bytes. The members of an archive of ZIP are found where it is cut, too.
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import os
 import re
 import struct
-import zipfile
 import zlib
 from bisect import insort
 from collections.abc import Callable, Iterator
@@ -34,6 +31,18 @@ PIECE = 1024  # bytes unpacked at a time, which become 128 MB at most in the for
 BEGIN_BYTES = 1 << 20  # enough of a log to recognise its format
 
 CUT, DAMAGED = "is cut", "is damaged"
+
+
+def _bz2() -> Any:
+    import bz2  # these modules take longer to import than a short log to read
+
+    return bz2.BZ2Decompressor()
+
+
+def _lzma() -> Any:
+    import lzma
+
+    return lzma.LZMADecompressor(memlimit=1 << 28)
 
 
 def _zstd() -> Any:
@@ -97,8 +106,8 @@ def _measures(value: Any) -> bool:
 # First bytes, suffix, and a decompressor of one member of an archive.
 _PACKINGS: tuple[tuple[bytes, str, Callable[[], Any]], ...] = (
     (b"\x1f\x8b\x08", ".gz", lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)),
-    (b"BZh", ".bz2", bz2.BZ2Decompressor),
-    (b"\xfd7zXZ\0", ".xz", lambda: lzma.LZMADecompressor(memlimit=1 << 28)),
+    (b"BZh", ".bz2", _bz2),
+    (b"\xfd7zXZ\0", ".xz", _lzma),
     (b"\x28\xb5\x2f\xfd", ".zst", _zstd),
 )
 _SUFFIXES = {suffix for _, suffix, _ in _PACKINGS}
@@ -175,7 +184,7 @@ def unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path,
 
 
 _MEMBER = struct.Struct("<8xH4xLL4xHH")  # packing, checksum, sizes of it, its name and the rest of its head
-_IN_64_BITS = 0xFFFFFFFF
+_IN_64_BITS, _DEFLATED = 0xFFFFFFFF, 8
 
 
 class Member(NamedTuple):
@@ -193,7 +202,7 @@ class Member(NamedTuple):
         """What the first ``enough`` bytes unpack to, up to their damage. Raises as `unpacked`."""
         file.seek(self.begin)
         packed = file.read(min(self.end - self.begin, enough))
-        if self.packing != zipfile.ZIP_DEFLATED:
+        if self.packing != _DEFLATED:
             return packed
         unpack(BytesIO(packed), out := BytesIO(), lambda: zlib.decompressobj(-zlib.MAX_WBITS), path, enough)
         return out.getvalue()
@@ -202,9 +211,11 @@ class Member(NamedTuple):
 def zip_members(file: BinaryIO, size: int) -> Iterator[Member]:
     """The members of an archive of ``size`` bytes. They are sought one behind the other, as in a copy that is
     cut, and where the list at its end says."""
-    listed = dict[int, zipfile.ZipInfo]()  # by where they begin
+    from zipfile import ZipFile, ZipInfo
+
+    listed = dict[int, ZipInfo]()  # by where they begin
     with suppress(Exception):
-        listed = {info.header_offset: info for info in zipfile.ZipFile(file).infolist()}
+        listed = {info.header_offset: info for info in ZipFile(file).infolist()}
     places = sorted({0, *(at for at in listed if 0 < at < size)})
     for at in places:
         file.seek(at)

@@ -10,7 +10,6 @@ from its beginning. Nothing is kept of a log that was not written to for a day.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -34,6 +33,13 @@ LIVE_S = 86_400.0  # since a log was last written to
 _PIECE_BYTES = 1 << 20  # hashed at a time
 _SHA256, _HEAD = 64, 80  # characters of a hash, and of that and the size of the JSON
 _ALIGNED = 8  # bytes of a number
+
+
+def _sha256(data: Any = b"") -> Any:
+    import hashlib  # which takes 4 MB, and of most logs nothing is kept
+
+    return hashlib.sha256(data)
+
 
 Arrays = list[NDArray[Any]]
 _STORE: ContextVar[tuple[Path, str] | None] = ContextVar("store", default=None)
@@ -66,11 +72,12 @@ class Source:
         self.state: Any = None
         self.arrays = Arrays()
         self._kept: Path | None = None
-        self._hash, self._n_read, store = hashlib.sha256(), 0, _STORE.get()
+        self._hash: Any = None
+        self._n_read, store = 0, _STORE.get()
         if form and store and time.time() - os.fstat(file.fileno()).st_mtime < LIVE_S:
             folder, version = store
             named = f"{form}\0{version}\0{path.absolute()}".encode("utf-8", "surrogateescape")
-            self._kept = folder / hashlib.sha256(named).hexdigest()
+            self._hash, self._kept = _sha256(), folder / _sha256(named).hexdigest()
             with suppress(OSError, ValueError, TypeError, RecursionError):
                 self._recall(self._kept)
             file.seek(self._n_read)
@@ -82,11 +89,11 @@ class Source:
         was kept, and ValueError, TypeError or RecursionError if the file holds something else."""
         data = np.fromfile(kept, np.uint8)  # which, unlike bytes, may be written to
         head, body = data[:_HEAD].tobytes(), data[_HEAD:]
-        if hashlib.sha256(body.data).hexdigest().encode() != head[:_SHA256]:
+        if _sha256(body.data).hexdigest().encode() != head[:_SHA256]:
             return
         at = int(head[_SHA256:])
         offset, digest, state, columns = json.loads(body[:at].tobytes())
-        before, left = hashlib.sha256(), offset
+        before, left = _sha256(), offset
         while left and (piece := self.file.read(min(left, _PIECE_BYTES))):
             before.update(piece)
             left -= len(piece)
@@ -148,7 +155,7 @@ class Source:
 def _write(kept: Path, parts: list[Any]) -> None:
     """Writes a file together with its hash, completely or not at all. If the folder holds too many bytes, the
     oldest files are removed."""
-    total = hashlib.sha256()
+    total = _sha256()
     for part in parts:
         total.update(part)
     kept.parent.mkdir(parents=True, exist_ok=True)

@@ -9,10 +9,9 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
-from fnmatch import filter as matching
 from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -276,7 +275,7 @@ class Faults(list[Fault]):
 @dataclass(frozen=True)
 class OnDemand:
     """A reader as a row: a module below `chronicle.readers`, or the entry of its BY_NAME. ``hooks`` are its
-    optional functions; a folder that is one log holds a name that matches one of ``folder_has``. The file is
+    optional functions; a folder that is one log holds one of ``folder_has``, names or `*.suffix`. The file is
     as ``starts`` (first bytes), ``opens`` (first byte but blanks) or ``binary`` (with zeros) tell."""
 
     module: str
@@ -304,9 +303,9 @@ class OnDemand:
     def read(self, path: Path) -> list[Attempt]:
         return list(self._module.read(path))
 
-    def may_hold(self, names: list[str]) -> bool:
-        """Whether a folder with these ``names`` may be one log."""
-        return any(matching(names, pattern) for pattern in self.folder_has)
+    def may_hold(self, names: Set[str]) -> bool:
+        """Whether a folder with these ``names``, and their suffixes as `*.suffix`, may be one log."""
+        return not names.isdisjoint(self.folder_has)
 
     def __getattr__(self, name: str) -> Any:
         if name not in self.hooks:

@@ -14,11 +14,11 @@ import struct
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from io import FileIO
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,6 +43,7 @@ _SUFFIX = "/text_summary"  # PyTorch's writer adds it to tags of texts
 # Of a part of a large file, and the share of it that small files decoded together have: what stays of these
 # lies in memory between what was only needed to decode them.
 BATCH_BYTES, SHARE_OF_SMALL = 1 << 21, 4
+MANY_FILES = 8  # in a batch: most of its time is Python's own then, for which threads wait for each other
 Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
 
 
@@ -197,19 +198,26 @@ _Decoded = tuple[Batch, list[tuple[int, str, Column]], list[tuple[int, int, str]
 
 def logs(paths: Sequence[Path]) -> Iterator[Log]:
     """The content of event files, in their order."""
-    waiting: deque[Future[_Decoded]] = deque()
-    workers, batches = n_workers(), _batches(map(Log, paths))
+    for has_many, batches in groupby(_batches(map(Log, paths)), lambda batch: len(batch.pieces) > MANY_FILES):
+        decode = partial(map, _decoded) if has_many else _in_threads
+        yield from chain.from_iterable(map(_completed, decode(batches)))
+
+
+def _in_threads(batches: Iterator[Batch]) -> Iterator[_Decoded]:
     first = [*islice(batches, 2)]
     if len(first) < 2:  # for a single batch, starting threads would take longer
-        yield from chain.from_iterable(_completed(_decoded(batch)) for batch in first)
+        yield from map(_decoded, first)
         return
+    from concurrent.futures import ThreadPoolExecutor  # with logging, which few logs need
+
+    waiting, workers = deque[Any](), n_workers()
     with ThreadPoolExecutor(workers) as threads:
         for batch in chain(first, batches):
             waiting.append(threads.submit(_decoded, batch))
             if len(waiting) > workers:
-                yield from _completed(waiting.popleft().result())
+                yield waiting.popleft().result()
         while waiting:
-            yield from _completed(waiting.popleft().result())
+            yield waiting.popleft().result()
 
 
 def n_workers() -> int:
@@ -243,10 +251,10 @@ def _batches(logs: Iterable[Log]) -> Iterator[Batch]:
 
 def _side_by_side(pieces: list[Piece], contents: list[bytes]) -> Iterator[Batch]:
     if pieces:
-        buffer = np.frombuffer(b"".join(contents), np.uint8)
-        yield Batch(buffer, [*pieces], frames(buffer, [piece.high for piece in pieces]))
-        pieces.clear()
+        buffer, own = np.frombuffer(b"".join(contents), np.uint8), [*pieces]
         contents.clear()
+        pieces.clear()
+        yield Batch(buffer, own, frames(buffer, [piece.high for piece in own]))
 
 
 def _parts(log: Log, file: FileIO, size: int) -> Iterator[Batch]:

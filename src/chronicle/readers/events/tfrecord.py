@@ -221,7 +221,7 @@ def masked_crcs(buffer: U8, begin: Ints, end: Ints) -> U32:
         buffer_with_room = np.concatenate([np.zeros(room, np.uint8), buffer[: end[early].max()]])
         result[early] = masked_crcs(buffer_with_room, begin[early] + room, end[early] + room)
         widths[early] = 0
-    for width in np.unique(widths[widths > 0]).tolist():
+    for width in sorted({*widths[widths > 0].tolist()}):  # `np.unique` alone imports numpy.ma
         at, n_rows = np.flatnonzero(widths == width), max(1, ROWS_BYTES // width)
         for part in np.split(at, range(n_rows, len(at), n_rows)):
             result[part] = _masked_rows(buffer, begin[part], end[part], width)
