@@ -58,7 +58,10 @@ _MORE_LATE, _LEAST_ALIKE = 1.8, -0.25
 _FIRST_MOVES, _FIRST_TIMES = 8, 4.0  # how much more they may differ at first, where no name tells of a mean
 _GOES_ON = 1.0  # the same, from one tooth to the next
 _MOST_PLACES = 4096  # at which the second tooth may begin
-_WORD, _DIGITS = re.compile(r"[^\W_]+"), re.compile(r"\d+")
+# In lines that are names: the first word, if it is not all; and in names that are written backwards, in which
+# no pattern takes quadratic time, the last part, and the last word, or digits.
+_FIRST_WORD = re.compile(r"(?m)^[^\W_]++(?=[^\n])")
+_LAST_PART, _LAST_WORD = re.compile(r"(?m)^[^/.:\n]+"), re.compile(r"(?m)^(?:[^\W_]++(?=[^\n])|\d+)")
 
 
 # A decorator for functions that compute with logged numbers, which may be NaN, infinite or huge. The results
@@ -408,30 +411,20 @@ def _some_rows(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
 def _families(names: tuple[str, ...]) -> list[list[str]]:
     """Groups of names that differ only in their last part, in their last word, or in their first word."""
     families = list[list[str]]()
-    for shared_by in (_without_last_part, _without_last_word, _without_first_word):
-        keys = list(map(shared_by, names))  # of 100,000 names most are alone, and need no list
+    for keys in _shared_parts(names):  # of 100,000 names most are alone, and need no list
         sizes = {key: n for key, n in Counter(keys).items() if 1 < n <= _MOST_SHARES}
         if sizes:
             families += gathered(pair for pair in zip(keys, names, strict=True) if pair[0] in sizes).values()
     return families
 
 
-def _without_last_part(name: str) -> str:
-    return name[: max(map(name.rfind, "/.:")) + 1]
-
-
-def _without_last_word(name: str) -> str:
-    """The name without its last word, or digits; backwards, as a pattern takes quadratic time."""
-    backwards = name[::-1]
-    word = _WORD.match(backwards)
-    if word and word.end() == len(name):
-        word = _DIGITS.match(backwards)
-    return name[: len(name) - word.end()] if word else name
-
-
-def _without_first_word(name: str) -> str:
-    word = _WORD.match(name)
-    return name[word.end() :] if word and word.end() < len(name) else name
+def _shared_parts(names: Sequence[str]) -> Iterator[list[str]]:
+    """The names without their last part, without their last word, or digits, and without their first word."""
+    text = "\n".join([name.replace("\n", "\v") for name in names])
+    backwards = text[::-1]
+    yield _LAST_PART.sub("", backwards)[::-1].split("\n")
+    yield _LAST_WORD.sub("", backwards)[::-1].split("\n")
+    yield _FIRST_WORD.sub("", text).split("\n")
 
 
 def _sum_to_one(group: Sequence[Series]) -> bool:

@@ -260,7 +260,8 @@ def revised(series: SeriesByName, by_name: Roles) -> dict[str, Role]:
     for name in with_role(roles, Role.STEP_TIME, Role.TOKENS, *LOSSES):
         if _is_misnamed(name, series[name].values, roles):
             roles[name] = Role.OTHER
-    if len(with_role(roles, *_COMPARED)) < 2 and not any(plain(name) in _BARE_TRAINING for name in roles):
+    compared = with_role(roles, *_COMPARED)
+    if not compared or (len(compared) == 1 and not any(plain(name) in _BARE_TRAINING for name in roles)):
         return roles
     roles |= dict.fromkeys(_no_data_sets(series, roles), Role.PART_LOSS)
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)

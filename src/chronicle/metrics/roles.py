@@ -79,7 +79,7 @@ def _by_all_names(series: SeriesByName, given: tuple[tuple[str, Role], ...]) -> 
     does not decide what the others are, and neither does a part of a loss that is off."""
     roles = dict(by_names(tuple(series), given))
     off = {name for name in with_role(roles, Role.LOSS) if loss_words(name) and not series[name].values.any()}
-    again = tuple(name for name in series if len(series[name]) > 1 and name not in off)
+    again = tuple(name for name, own in series.items() if len(own.steps) > 1 and name not in off)
     if off or (len(again) < len(series) and any(len(series[name]) >= MIN_POINTS for name in again)):
         roles |= (theirs := by_names(again, given))
         roles |= dict.fromkeys(off if Role.LOSS in theirs.values() else (), Role.PART_LOSS)

@@ -402,7 +402,7 @@ def _is_repeated(state: Attempt, other: Attempt) -> bool:
 
 def _since_fork(state: Attempt, earlier: Sequence[Attempt]) -> Attempt:
     """The state without the rows at its beginning that it shares with the most similar earlier state."""
-    if not earlier and all(map(len, state.series.values())):
+    if not earlier and all(len(s.steps) for s in state.series.values()):
         return state
     series, latest_fork = state.series, -math.inf
     for other in earlier:

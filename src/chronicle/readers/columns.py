@@ -22,7 +22,7 @@ from chronicle.metrics.names import called
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers import step_axis
-from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counts_steps
+from chronicle.readers.step_axis import NO_COLUMN, Column, column_key
 from chronicle.readers.text import clean
 
 if TYPE_CHECKING:
@@ -316,7 +316,7 @@ def _told(counter: Column | None) -> Column | None:
 
 def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:
     values = column.values.astype(np.float64, copy=False)
-    if counts_steps(metric):
+    if step_axis.step_rank(metric) is not None:
         values = values + 0.0  # a counter is never -0.0, however its cells were written
     rows = column.rows
     if len(rows) == len(steps):  # columns with a value in every row share the rest

@@ -22,7 +22,7 @@ from chronicle.model import Fault, Floats, Place
 from chronicle.readers.columns import BLANK, Builder, Table, is_blank, number
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import places_rows
-from chronicle.readers.step_axis import counts_steps
+from chronicle.readers.step_axis import counts_steps, step_rank
 from chronicle.readers.text import SMALL_BYTES, Faults, Head, Line, numbered_lines
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Cells:
         except csv.Error as err:
             raise BadLog(str(self.path), f"has a header that cannot be read ({err})") from err
         self._spelling = spelling_of(self._begin[not self._given :], self.delimiter, len(self.names))
-        self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
+        self._builders = [Builder(whole=step_rank(name) is not None) for name in self.names]
 
     @property
     def can_be_left(self) -> bool:
