@@ -107,8 +107,7 @@ class Series:
 
     def pick(self, rows: Any) -> Self:
         """The series with only these rows."""
-        # `replace` takes three times as long, and stitching picks thousands
-        fields = ((name, getattr(self, name)) for name in self.__dataclass_fields__)
+        fields = ((n, getattr(self, n)) for n in self.__dataclass_fields__)  # thrice as fast as `replace`
         return type(self)(**{name: v[rows] if isinstance(v, np.ndarray) else v for name, v in fields})
 
 
