@@ -58,14 +58,19 @@ def test_data_sets_share_a_panel_with_their_loss_and_other_metrics_get_their_own
 
 
 @pytest.mark.parametrize(
-    ("factor", "shown"), [(0.3, [["G_loss", "D_loss"]]), (-1.0, [["G_loss"], ["D_loss"]])]
+    ("logged", "shown"),
+    [
+        ({"G_loss": 1.0, "D_loss": 0.3}, [["G_loss", "D_loss"]]),
+        ({"G_loss": 1.0, "D_loss": -1.0}, [["G_loss"], ["D_loss"]]),
+        ({"G_L1": 20.0, "G_GAN": 1.0, "D_real": 0.4}, [["G_L1"], ["D_real", "G_GAN"]]),
+    ],
 )
-def test_both_losses_of_an_adversarial_training_are_drawn(factor, shown):
+def test_all_losses_of_an_adversarial_training_are_drawn(logged, shown):
     """In one panel, or in two if they do not fit on one axis."""
-    steps = np.arange(200)
-    other = series("D_loss", steps, factor * falling(200), Role.PART_LOSS)
-    logged = [series("G_loss", steps, falling(200)), other]
-    panels = run_panels(stitch([attempt("a.csv", *logged)]), diagnosis())
+    steps, (first, *_) = np.arange(200), logged
+    roles = {name: Role.LOSS if name == first else Role.PART_LOSS for name in logged}
+    named = [series(name, steps, size * falling(200), roles[name]) for name, size in logged.items()]
+    panels = run_panels(stitch([attempt("a.csv", *named)]), diagnosis())
     assert [[line.metric for line in panel.lines] for panel in panels] == shown
 
 

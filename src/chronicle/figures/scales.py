@@ -7,7 +7,7 @@ where a linear one would show only the start of the curve or the peak of a findi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -27,12 +27,8 @@ from chronicle.story.measured import finite_values
 
 MOST_PANELS = 4
 # Colour and dash of the lines of one panel; each line also has its name on it.
-_STYLES: Mapping[str, tuple[float, ...]] = {
-    "live": (),
-    "second": (5, 1.6),
-    "third": (1.2, 1.4),
-    "ink2": (5, 1.4, 1, 1.4),
-}
+_STYLES: dict[str, tuple[float, ...]] = {"live": (), "second": (5, 1.6), "third": (1.2, 1.4)}
+_STYLES |= {"ink2": (5, 1.4, 1, 1.4)}
 _CONTEXT = (Role.GRAD_NORM, Role.LEARNING_RATE, Role.RATIO, Role.VALIDATION_LOSS, Role.THROUGHPUT)
 _LARGEST = 1e290  # larger values would overflow when a margin is added
 
@@ -113,11 +109,14 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
     if main is None:
         return []
     first = _panel(_family(main, tracks, {track.metric for track in named}))
+    drawn = {line.metric for line in first.lines}
+    left = [part for part in _judged_parts(main, tracks) if part.metric not in drawn]
+    beside = [[left[0], *(t for t in left[1:] if _fit_on_one_axis(left[0], t))]] if left else []
+    shown = [first, *map(_panel, beside)]
     found = sorted(diagnosis.findings, key=lambda f: "explained_by" in f.evidence)
     more = [track for f in found for track in _named_or_needed(f, tracks)]
-    more.sort(key=lambda track: track.role in {tracks[line.metric].role for line in first.lines})
-    more = [*_judged_parts(main, tracks)[:1], *more]
-    shown = [first, *islice(_others(more, [first]), 2)]
+    more.sort(key=lambda track: track.role in {tracks[name].role for name in drawn})
+    shown += islice(_others(more, shown), 3 - len(shown))
     score = (track for track in evaluations(tracks.values()) if track.role in SCORES)
     return [*shown, *islice(_others(islice(score, 1), shown), len(shown) < 3)]
 
@@ -153,12 +152,12 @@ def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Trac
     sets = [t for t in others if t.role is Role.DATASET_LOSS and len(t) >= len(main) / 5]
     validation = [t for t in others if t.role is Role.VALIDATION_LOSS]
     validation = [t for t in validation if not any(map(t.is_curve_of, spoken))][:1]
-    return list(dict.fromkeys([main, *parts, *spoken, *sets, *validation]))[: len(_STYLES)]
+    return list(dict.fromkeys([main, *parts, *spoken, *sets, *validation]))
 
 
 def _judged_parts(main: Track, tracks: dict[str, Track]) -> list[Track]:
     """The other parts of a loss that has no total (generator and discriminator), first of the other side."""
-    if main.role is not Role.LOSS or role_of(main.metric) is not Role.PART_LOSS:
+    if main.role is not Role.LOSS or role_of(main.metric) is Role.LOSS:
         return []
     parts = [t for t in tracks.values() if t is not main and t.role in (Role.LOSS, Role.PART_LOSS)]
     parts = [t for t in parts if len(t) >= len(main) / 5]
@@ -209,7 +208,7 @@ def _drawable(timeline: Timeline) -> dict[str, Track]:
 
 
 def _panel(tracks: Sequence[Track]) -> Panel:
-    names = _names(tracks)
+    names = _names(tracks := tracks[: len(_STYLES)])
     styled = zip(tracks, names, _STYLES.items(), strict=False)
     lines = [Line(one_line(name, 24), t.metric, segments(t), *style) for t, name, style in styled]
     return Panel(" · ".join([tracks[0].metric, *names[1:]]), tracks[0].unit, tracks[0].role, lines)

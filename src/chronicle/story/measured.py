@@ -151,7 +151,8 @@ class RunView:
         if track.role not in _NAMES:
             return f"the metric {track.metric}"
         alone = track is self.loss or all(map(track.is_curve_of, self.timeline.by_role(track.role)))
-        alone &= track.role is not Role.LOSS or role_of(track.metric) is not Role.PART_LOSS
+        if track.role is Role.LOSS and role_of(track.metric) is not Role.LOSS:  # one of several parts?
+            alone &= len([*self.timeline.by_role(Role.LOSS), *self.timeline.by_role(Role.PART_LOSS)]) < 2
         return _NAMES[track.role] if alone else f"{_NAMES[track.role]} ({track.metric})"
 
     def course(self) -> str:
