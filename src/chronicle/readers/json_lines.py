@@ -29,7 +29,7 @@ from chronicle.readers.columns import CLOSING, FILTERED_LOSS, Builder, Table, at
 from chronicle.readers.facts import MAX_DEPTH, MAX_LIST, below_config, config_facts, named_facts
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import attempts_of, may_change_settings, names_of_runs
-from chronicle.readers.step_axis import Column, counts_steps, is_counter
+from chronicle.readers.step_axis import counts_steps, is_counter
 from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_json, json_or_none
 
 LONGEST_FIRST = 1 << 18  # characters of a first line that holds the whole configuration
@@ -72,7 +72,7 @@ def read(path: Path) -> list[Attempt]:
     facts. A later line without a step belongs to the step before if it has a metric, and is an event
     otherwise. If no line has a step, those with a known metric are the rows, or else all. Raises BadLog if no
     line contains a number."""
-    return JsonLog(path).attempts()
+    return attempts_of(JsonLog(path).table())
 
 
 def runs(path: Path) -> list[str]:
@@ -82,8 +82,7 @@ def runs(path: Path) -> list[str]:
     named = any(f'"{name}":' in line for line in head.lines for name in RUN_NAMES)
     if not named and not _may_change_settings(head):
         return []
-    log = JsonLog(path)
-    return names_of_runs(Table(path, log.n_rows, log.columns()))
+    return names_of_runs(JsonLog(path).table())
 
 
 def _may_change_settings(head: Head) -> bool:
@@ -112,21 +111,18 @@ class JsonLog:
         """Whether reading may go on from here later: not while many lines wait for the first that counts."""
         return len(self._early) <= MAX_EVENTS
 
-    def attempts(self) -> list[Attempt]:
-        """The attempts that were read, one for each run. Raises BadLog if no line contains a number."""
-        table = Table(self.path, self.n_rows, self.columns())
+    def table(self) -> Table:
+        """What was read. It can be asked for once: this uses up what the columns are made of."""
+        every = np.arange(self.n_rows)
+        columns = {name: builder.finished(every) for name, builder in self._builders.items()}
+        table = Table(self.path, self.n_rows, columns)
         if not self.n_rows:
             self._early, rows, self._events = without_steps(self._early)
             table = Table.of(self.path, rows)
         facts: dict[str, Any] = named_facts(item for row in self._early for item in row.items())
         if self._events:
             facts["events"] = self._events[:MAX_EVENTS]
-        return attempts_of(replace(table, facts=facts, faults=self._faults.all(), truncated=self.truncated))
-
-    def columns(self) -> dict[str, Column]:
-        """All columns that were read. They can be asked for once: this uses up what they are made of."""
-        every = np.arange(self.n_rows)
-        return {name: builder.finished(every) for name, builder in self._builders.items()}
+        return replace(table, facts=facts, faults=self._faults.all(), truncated=self.truncated)
 
     def _read(self, records: Sequence[Any], *, is_cut: bool) -> None:
         """Reads the records of a block, the last of which may be cut: records with the same keys together,
