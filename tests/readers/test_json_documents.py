@@ -540,6 +540,16 @@ def test_episodes_of_one_evaluation_are_no_course(content: Any, axis: str, tmp_p
     assert (judged is None) is (axis == "item")
 
 
+@pytest.mark.parametrize(("fact", "axis"), [("model", "item"), ("learning_rate", "step")])
+def test_episodes_of_one_evaluation_are_no_course_in_lines_either(
+    fact: str, axis: str, tmp_path: Path
+) -> None:
+    """Settings above the rows of any table are facts, as those beside the rows of a document are."""
+    settings = {"model": "runs/walker/best_model.zip", fact: "runs/walker/best_model.zip"}
+    lines = "".join(json.dumps(row) + "\n" for row in (settings, *EPISODES))
+    assert attempt_of(tmp_path, lines, "walker.jsonl").axis == axis
+
+
 def test_rows_of_two_phases_without_a_counter_run_side_by_side(tmp_path: Path) -> None:
     rows = [{"loss": 3.0 - i / 8, "f1": i / 20} for i in range(16)]
     content = {"train_history": rows, "eval_history": rows[::2], "best_epoch": 7, "early_stopped": False}
