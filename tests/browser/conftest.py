@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from tests.pages.samples import healthy, many, rollback, site
 from tests.pages.test_hostile import ordinary, poisoned
 
@@ -126,25 +126,35 @@ def opened(chromium: Browser, built: Path, request: pytest.FixtureRequest) -> It
 
 
 @cache
-def screen(browser: Browser, options: str) -> BrowserContext:
-    """The context of these options, as JSON. All tests of one screen share it: making one and opening a page
-    in it is twice the work of opening another page."""
-    return browser.new_context(**json.loads(options))
+def screen(browser: Browser, options: str) -> list[Page]:
+    """The pages of these options, as JSON, that no test has in use. Tests of one screen take turns with one:
+    to open another is more work than most of them do with it."""
+    return [browser.new_context(**json.loads(options)).new_page()]
 
 
 def opened_page(browser: Browser, site: Path, options: dict[str, Any]) -> Iterator[Opened]:
-    """A fresh page, which leaves nothing to the next; when the test is over, nothing may have gone wrong."""
-    page = screen(browser, json.dumps(options, sort_keys=True)).new_page()
+    """A page as if it were fresh; when the test is over, nothing may have gone wrong. It goes back with nothing
+    of the test in it, and only from a test that came to its end."""
+    idle = screen(browser, json.dumps(options, sort_keys=True))
+    page = idle.pop() if idle else browser.new_context(**options).new_page()
     result = Opened(page, site)
-    page.on("console", lambda m: m.type in ("error", "warning") and result.wrong.append(m.text))
-    page.on("pageerror", lambda e: result.wrong.append(str(e)))
-    page.on("dialog", lambda d: (result.wrong.append(f"dialog {d.message}"), d.dismiss()))
-    page.on("request", lambda r: _local(r.url) or result.wrong.append(f"request to {r.url}"))
-    page.on("requestfailed", lambda r: r.failure == ABORTED or result.wrong.append(f"failed {r.url}"))
+    heard = {
+        "console": lambda m: m.type in ("error", "warning") and result.wrong.append(m.text),
+        "pageerror": lambda e: result.wrong.append(str(e)),
+        "dialog": lambda d: (result.wrong.append(f"dialog {d.message}"), d.dismiss()),
+        "request": lambda r: _local(r.url) or result.wrong.append(f"request to {r.url}"),
+        "requestfailed": lambda r: r.failure == ABORTED or result.wrong.append(f"failed {r.url}"),
+    }
+    for event, hear in heard.items():
+        page.on(event, hear)
     yield result
-    page.evaluate("localStorage.clear()")
-    page.close()
+    page.evaluate("localStorage.clear(), sessionStorage.clear()")
+    page.goto("about:blank")
+    page.emulate_media(media="null", color_scheme=options.get("color_scheme", "light"))
+    for event, hear in heard.items():
+        page.remove_listener(event, hear)
     assert result.wrong == []
+    idle.append(page)
 
 
 def _local(address: str) -> bool:
