@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from copy import deepcopy
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,7 @@ def _brief(pointer: Pointer) -> dict[str, Any]:
 
 def _with(usual: dict[str, Any], brief: dict[str, Any]) -> dict[str, Any]:
     """Adds the usual values behind those of the file, so that saving the file again does not change it."""
-    return brief | deepcopy(usual) | brief
+    return brief | {name: copy(value) for name, value in usual.items()} | brief
 
 
 def _without(usual: dict[str, Any], some: Pointer) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from itertools import cycle, groupby
 from pathlib import Path
@@ -23,6 +24,17 @@ sys.dont_write_bytecode = False
 # No test depends on how busy the machine is: an example may take as long as it takes.
 settings.register_profile("chronicle", deadline=None, max_examples=depth.EXAMPLES)
 settings.load_profile("chronicle")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays till the end: it is not searched for garbage, then or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from unittest.mock import patch
 
-from benchmarks.classifier import confidences, figures, folders, page, rates
+from benchmarks.classifier import confidences, folders, page, rates
 from benchmarks.page import arguments
 from chronicle.classify import kernel, thresholds
 
@@ -58,6 +58,8 @@ def main() -> None:
         text = with_shares(text, confidences.table(said))
         parts |= confidences.tables_of(said)
         if options.write:
+            from benchmarks.classifier import figures  # and matplotlib, for this alone
+
             figures.reliability(said)
     for name, table in parts.items():
         print(f"## {name}\n\n{table}\n")

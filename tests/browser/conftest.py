@@ -133,8 +133,10 @@ def screen(browser: Browser, options: str) -> list[Page]:
 
 
 def opened_page(browser: Browser, site: Path, options: dict[str, Any]) -> Iterator[Opened]:
-    """A page as if it were fresh; when the test is over, nothing may have gone wrong. It goes back with nothing
-    of the test in it, and only from a test that came to its end."""
+    """A page as if it were fresh; when the test is over, nothing may have gone wrong.
+
+    It goes back with nothing of the test in it, and only from a test that came to its end.
+    """
     idle = screen(browser, json.dumps(options, sort_keys=True))
     page = idle.pop() if idle else browser.new_context(**options).new_page()
     result = Opened(page, site)

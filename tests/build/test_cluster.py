@@ -6,10 +6,9 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import dask
 import pytest
-from distributed import LocalCluster
 from tests.build.tasks import double, killed_at_seven, lost
 from tests.logs import healthy
 
@@ -19,6 +18,9 @@ from chronicle.build.workers import on_cluster
 from chronicle.errors import UsageError
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import Workspace, init
+
+if TYPE_CHECKING:  # each process of the tests would import it, and one of them has these
+    from distributed import LocalCluster
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +32,9 @@ def cluster() -> Iterator[LocalCluster]:
     a time: one that only waited behind what kills would be given up with it, or not, as they are timed. Any
     free port serves its status: on the default one another cluster may listen.
     """
+    import dask
+    from distributed import LocalCluster
+
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     settings = {
         "distributed.scheduler.allowed-failures": 1,

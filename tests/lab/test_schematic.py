@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import combinations
 from xml.etree import ElementTree
 
@@ -15,13 +16,17 @@ from chronicle.figures.sheet import LIGHT
 from chronicle.workspace.folders import shipped_file
 
 IDS = [p.id for p in PATTERNS]
-FILES = dict(schematic.drawings())
 REGULAR_PX, BOLD_PX, LINE_PX = 5.8, 6.3, 12  # width of a character and height of a line of 12 px text
+
+
+@cache
+def files() -> dict[str, str]:
+    return dict(schematic.drawings())
 
 
 def drawings(pattern_id: str) -> list[ElementTree.Element]:
     """Wide, narrow and small drawing of a pattern."""
-    texts = [FILES[f"{pattern_id}-{kind}.svg"] for kind in ("wide", "narrow", "small")]
+    texts = [files()[f"{pattern_id}-{kind}.svg"] for kind in ("wide", "narrow", "small")]
     return list(ElementTree.fromstring(f"<div>{''.join(texts)}</div>"))
 
 
@@ -94,11 +99,11 @@ def test_no_two_sketches_are_alike_even_as_thumbnails() -> None:
 
 def test_what_is_shipped_is_what_is_drawn() -> None:
     folder = shipped_file("gallery") / "sketches"
-    assert {file.name: file.read_text("utf-8") for file in folder.iterdir()} == FILES
+    assert {file.name: file.read_text("utf-8") for file in folder.iterdir()} == files()
 
 
 def test_colours_come_from_variables_of_the_page_alone() -> None:
-    assert not re.search(r"#[0-9a-fA-F]{3}|rgb\(|<style|<script|href", "".join(FILES.values()))
+    assert not re.search(r"#[0-9a-fA-F]{3}|rgb\(|<style|<script|href", "".join(files().values()))
 
 
 def test_the_style_sheet_of_tokens_has_all_of_both_palettes_prints_light_and_is_the_shipped_one() -> None:

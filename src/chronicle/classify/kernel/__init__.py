@@ -43,6 +43,9 @@ def available() -> bool:
 @functools.cache
 def compiled() -> SimpleNamespace:
     """`run` and `finish`, compiled at their first call, or read from numba's cache on disk."""
+    # Of each overload that does not fit it makes a message, and asks the terminal whether it shows colours: a
+    # sixth of the time of compiling.
+    os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     import numba
 
     njit: Any = numba.njit  # its stubs do not know the two options that spare wrappers nobody calls
