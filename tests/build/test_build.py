@@ -36,8 +36,11 @@ def built(tmp_path_factory):
 
 def test_the_last_lines_of_a_build_count_runs_as_the_site_does(chronicle, tmp_path):
     """A run that cannot be judged was counted as unexpected here, and as "cannot tell" on Home."""
+    chronicle("init", ".")
+    plain_engine(tmp_path)
     (tmp_path / "few.csv").write_text("step,loss\n1,2.5\n2,2.25\n")
-    ran = chronicle("build", "few.csv", "--jobs", "1")
+    chronicle("add", "few.csv")
+    ran = chronicle("build")
     assert ran.out.splitlines()[0] == "1 run: 1 cannot tell"
 
 
