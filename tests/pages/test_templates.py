@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
 from tests.pages.samples import healthy, rollback, small
 
 from chronicle.errors import ConfigError
-from chronicle.pages import assets, pages
+from chronicle.pages import assets, pages, words
 from chronicle.pages.gallery import SiteData
 from chronicle.workspace.folders import shipped_file
 
@@ -30,6 +31,30 @@ def test_an_own_macro_serves_the_shipped_pages(tmp_path: Path) -> None:
     shipped_text = (shipped_file("templates") / "macros.md.j2").read_text("utf-8")
     (tmp_path / "macros.md.j2").write_text(shipped_text.replace("ch-verdict", "our-verdict"), "utf-8")
     assert all("ch-verdict big" not in page.text for page in pages(with_templates(tmp_path)))
+
+
+def test_compiled_templates_are_kept_and_none_of_another_text_or_damaged_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.pycache_prefix", str(tmp_path / "kept"))
+    Path(cache_from_source(words.__file__)).parent.mkdir(parents=True)
+
+    def rendered(text: str) -> str:
+        (tmp_path / "page.md.j2").write_text(text, "utf-8")
+        return words.renderer([tmp_path])("page.md.j2", {"name": "<b>"})
+
+    assert rendered("one {{ name }}") == "one &#60;b&#62;"
+    (kept,) = (tmp_path / "kept").rglob("jinja2-*.cache")
+    assert rendered("two {{ name }}") == "two &#60;b&#62;"
+    of_two = kept.read_bytes()
+    assert rendered("two {{ name }}") == "two &#60;b&#62;" and kept.read_bytes() == of_two
+    for spoilt in (b"", b"junk", of_two[:-9]):
+        kept.write_bytes(spoilt)
+        assert rendered("two {{ name }}") == "two &#60;b&#62;"
+        assert kept.read_bytes() == of_two
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    kept.unlink()
+    assert rendered("two {{ name }}") == "two &#60;b&#62;" and not kept.exists()
 
 
 @pytest.mark.parametrize(

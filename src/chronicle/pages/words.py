@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from importlib.util import cache_from_source
 from itertools import zip_longest
 from operator import attrgetter
 from pathlib import Path
@@ -315,6 +318,7 @@ def renderer(folders: Sequence[Path]) -> Render:
     import jinja2
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+    filters = (cited, coded, count, lines, linked, place, plain, plural)
     environment = ImmutableSandboxedEnvironment(
         loader=jinja2.FileSystemLoader([str(folder) for folder in folders]),
         undefined=jinja2.StrictUndefined,
@@ -323,8 +327,8 @@ def renderer(folders: Sequence[Path]) -> Render:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        bytecode_cache=_compiled(filters),
     )
-    filters = (cited, coded, count, lines, linked, place, plain, plural)
     environment.filters.update({function.__name__: function for function in filters}, yaml=yaml_string)
     environment.globals.update(base="", verdicts=VERDICTS)
 
@@ -337,3 +341,25 @@ def renderer(folders: Sequence[Path]) -> Render:
             raise ConfigError(name, "", f"template error: {err}") from err
 
     return render
+
+
+def _compiled(filters: Sequence[Callable[..., Any]]) -> Any:
+    """Where jinja keeps compiled templates, whose compilation takes longer than most of their pages: beside
+    the bytecode of this package, as `build/part.py` keeps those of the theme. One of another text is not
+    taken, and none after a change of the filters, which jinja applies to constants when it compiles."""
+    import jinja2
+
+    modules = sorted({str(sys.modules[function.__module__].__file__) for function in filters})
+    stamp = repr([os.stat(module).st_mtime_ns for module in modules])
+
+    class ByName(jinja2.FileSystemBytecodeCache):  # not by path: most workspaces have the templates shipped
+        def get_cache_key(self, name: str, filename: str | None = None) -> str:
+            return super().get_cache_key(f"page {name}")
+
+        def get_source_checksum(self, source: str) -> str:
+            return super().get_source_checksum(stamp + source)
+
+    folder = Path(cache_from_source(__file__)).parent
+    if sys.dont_write_bytecode or not os.access(folder, os.W_OK):
+        return None
+    return ByName(str(folder), f"jinja2-{jinja2.__version__}-%s.cache")
