@@ -273,7 +273,9 @@ def test_a_rise_where_the_weight_of_a_part_is_switched_on_was_planned(climbs: fl
     assert why == {None if climbs else "kl_weight was switched on"}
 
 
-@pytest.mark.parametrize("names", [("ce", "kl"), ("diff_loss", "id_loss")])
+@pytest.mark.parametrize(
+    "names", [("ce", "kl"), ("diff_loss", "id_loss"), ("Reconstruction Loss", "KL Divergence")]
+)
 @pytest.mark.parametrize(
     ("rest", "rising", "verdict"), [(0.0, 1.0, "good"), (0.0, 3.0, "bad"), (2.0, 1.0, "bad")]
 )

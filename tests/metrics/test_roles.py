@@ -417,6 +417,9 @@ actor_loss: loss, critic_loss: part-loss, alpha_loss: part-loss
 loss_disc: part-loss, loss_gen: part-loss, loss_kl: part-loss, loss_mel: loss
 loss_disc: part-loss, loss_gen: part-loss, loss_mel: part-loss, loss_1: loss
 kl_loss: part-loss, recon_loss: loss
+Total Loss: loss, Reconstruction Loss: part-loss, KL Divergence: part-loss
+loss: loss, recon_loss: part-loss, kld: part-loss, approx_kl: other
+loss: loss, distill_loss: part-loss, kl_div: other
 latent_loss: part-loss, mse_loss: loss, recon_loss: part-loss
 Cls Loss: part-loss, Loc Loss: part-loss, Tot Loss: loss
 loss: loss, loss_wave: part-loss, loss_mag: part-loss

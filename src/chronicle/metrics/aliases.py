@@ -162,6 +162,7 @@ COMPONENTS |= word_set("""
     vlb q0 q3 q4 vicreg scaled encoder decoder kobj prior output
 """)
 OF_AUTOENCODERS = word_set("rec recon reconstruction"), word_set("kl kld")  # one of each: parts of its loss
+DIVERGENCE = word_set("divergence div")  # said of a KL
 BESIDE_A_LOSS = OF_DETECTORS.union(*OF_AUTOENCODERS, word_set("ce bce nll"))  # parts by a bare name
 OF_WEIGHTS = word_set("lambda weight coef coeff coefficient beta")  # of a part of a loss
 # A reward as the policy gets it, and the name of what the task gave for the same answer.

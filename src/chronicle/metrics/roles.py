@@ -142,7 +142,8 @@ def _matches(pattern: str, metric: str) -> bool:
 def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     """Decides by all names of the log what its losses are: those with an unknown word in their names, the
     parts of a loss without a total, which are judged themselves, but no single one of one side (a generator
-    without its discriminator), and names that are a loss only where no other name speaks of one."""
+    without its discriminator), and names that are a loss only where no other name speaks of one. A KL beside
+    the loss of a reconstruction is a part, too."""
     decided = dict(roles) | _losses_of_unknown_words(roles, given)
     others = with_role(roles, Role.OTHER, but=given)
     parts = with_role(roles, Role.PART_LOSS)
@@ -151,6 +152,9 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
         bare = [name for name in others if plain(name) in beside]
         parts = names.players(others) + (bare if len(bare) > 1 else [])
         decided |= dict.fromkeys(parts, Role.PART_LOSS)
+    elif any(aliases.OF_AUTOENCODERS[0] & loss_words(part) for part in parts):
+        of_divergence = aliases.OF_AUTOENCODERS[1] | aliases.DIVERGENCE
+        decided |= dict.fromkeys((n for n in others if names.own_words(n) <= of_divergence), Role.PART_LOSS)
     of_one_side = any(aliases.NEVER_ALONE & loss_words(name) for name in parts)
     has_whole = not {Role.LOSS, Role.DATASET_LOSS}.isdisjoint(decided.values())
     if not has_whole and (len(parts) > 1 or not of_one_side):
