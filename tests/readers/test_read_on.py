@@ -21,8 +21,8 @@ from tests.work import n_calls
 
 from chronicle.readers import events, read_all, read_file, read_on, text
 from chronicle.readers.console import chunks, log
+from chronicle.readers.console.chunks import Line
 from chronicle.readers.console.dictionaries import Bars, Row
-from chronicle.readers.console.log import Line
 from chronicle.readers.read_on import restored, state_of
 
 CONSOLES = (

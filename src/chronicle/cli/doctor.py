@@ -26,8 +26,8 @@ from chronicle.metrics.values import count, first_few, grouped, level, plural
 from chronicle.model import Attempt, Fault, Role, Steps
 from chronicle.readers import ASK_DOCTOR, read_all, what_to_do
 from chronicle.readers.catalogue import all_readers, is_notebook
-from chronicle.readers.console.chunks import chunks, sample, split
-from chronicle.readers.console.log import Log, Rows, text_of, watched
+from chronicle.readers.console.chunks import Line, chunks, sample, text_of
+from chronicle.readers.console.log import Log, Rows, watched
 from chronicle.readers.console.text_tables import pairs_in
 from chronicle.readers.find import claims, files_below
 from chronicle.readers.packed import unpacked
@@ -254,7 +254,7 @@ def _unread_kinds(path: Path) -> list[dict[str, Any]]:
     read = (zip(c.numbers, c.lines, strict=True) for c in (chunks(path) if sample(Head.of(path)) else ()))
     filled = (numbered for numbered in chain.from_iterable(read) if numbered[1].strip())
     for number, line in islice(filled, MOST_LINES):
-        shape = tuple(pair.name for pair in pairs_in(split(text_of(line[:4000])).text))
+        shape = tuple(pair.name for pair in pairs_in(Line(number, text_of(line[:4000])).apart.words))
         counts[shape] += 1
         if len(first := shapes.setdefault(shape, [])) < MOST_SHOWN:
             first.append((number, _excerpt(line)))

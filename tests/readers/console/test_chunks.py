@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from chronicle.readers import read
 from chronicle.readers.console import chunks as module
 from chronicle.readers.console import plan
-from chronicle.readers.console.chunks import MAX_LINE_BYTES, Prefix, chunks, split
+from chronicle.readers.console.chunks import MAX_LINE_BYTES, Line, chunks
 from chronicle.readers.text import Head, encoding_of
 
 
@@ -159,6 +161,14 @@ def test_a_line_of_ten_megabytes_costs_its_end_and_is_told(tmp_path):
     ]
 
 
+class Prefix(NamedTuple):
+    """The words of a line, who printed it, and Unix seconds."""
+
+    words: str
+    who: str = ""
+    time: float = math.nan
+
+
 PREFIXES = {
     "01 Mar 10:05    INFO  epoch 3 training": Prefix("epoch 3 training"),
     "[default3]:[2025-03-31 05:54:07] iteration 5 |": Prefix("iteration 5 |", "default3", 1743400447.0),
@@ -207,14 +217,14 @@ NONE = [
 
 @pytest.mark.parametrize("line", PREFIXES)
 def test_what_launchers_put_before_a_line_is_taken_off(line):
-    prefix = split(line)
-    assert (prefix.text, prefix.who) == PREFIXES[line][:2]
-    assert prefix.time == pytest.approx(PREFIXES[line].time, rel=0, abs=0, nan_ok=True)
+    apart = Line(1, line).apart
+    assert (apart.words, apart.who) == PREFIXES[line][:2]
+    assert apart.time == pytest.approx(PREFIXES[line].time, rel=0, abs=0, nan_ok=True)
 
 
 @pytest.mark.parametrize("line", NONE[:5] + NONE[6:])
 def test_what_is_no_prefix_stays(line):
-    assert split(line).text == line
+    assert Line(1, line).apart.words == line
 
 
 def begin_in_turn(line: str) -> tuple[str, int]:

@@ -13,10 +13,9 @@ from tests.readers.gold import EXAMPLES, examples
 from tests.readers.test_tables_in_blocks import attempts
 
 from chronicle.readers.console import generic
-from chronicle.readers.console.chunks import sample
+from chronicle.readers.console.chunks import Line, sample, text_of
 from chronicle.readers.console.line_records import Gatherer, Record
 from chronicle.readers.console.line_shapes import Shapes
-from chronicle.readers.console.log import Line, text_of
 from chronicle.readers.text import Head
 
 TEXTS = [example for example in examples() if sample(Head.of(EXAMPLES / example))]
@@ -80,7 +79,7 @@ def contents(parsed: Iterable[Record]) -> list[tuple[object, ...]]:
             record.is_block,
             record.is_training,
             record.is_open,
-            [repr(source) for source in record.sources],
+            [repr(line) for line in record.lines],
             [repr([*record.by_line(record.numbers("step", phases))]) for phases in (False, True)],
         )
         for record in parsed

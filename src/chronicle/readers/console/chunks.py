@@ -4,10 +4,11 @@ Memory grows neither with the file nor with its longest line. What terminals and
 log is removed here, once: byte order marks, UTF-16, ``\r\n`` and colours (ANSI escapes). A progress bar that
 is redrawn after ``\r`` becomes one line for each drawing; line numbers stay those that an editor shows.
 
-`split` takes off what launchers, loggers and kernels write before the words of a line:
+`Line.apart` finds what launchers, loggers and kernels write before the words of a line:
 
-    >>> split("[default3]:[2025-03-31 05:54:07] iteration 50/ 900 |")
-    Prefix(text='iteration 50/ 900 |', who='default3', time=1743400447.0)
+    >>> line = Line(1, "[default3]:[2025-03-31 05:54:07] iteration 50/ 900 |").apart
+    >>> line.words, line.who, line.time
+    ('iteration 50/ 900 |', 'default3', 1743400447.0)
 
 A clock without a time zone is taken for UTC, and in 10/11/2025 the month comes first. Syslog and glog write
 no year: such a time lies in a placeholder year, until `aliases.in_year_of` moves it next to a known one.
@@ -332,22 +333,34 @@ _PREFIX = re.compile(rf"[\s|-]*(?:{'|'.join(PREFIXES)})\s*", re.ASCII)
 _MOST_PREFIXES = 8
 
 
-class Prefix(NamedTuple):
-    """A line without its prefixes, who printed it ("" unknown), and Unix seconds (NaN unknown)."""
+class Line(NamedTuple):
+    """A line: its number in the file from 1, its text, and whether its end is missing. Taken ``apart``, also
+    who printed it ("" unknown), Unix seconds (NaN unknown), and where its words begin."""
 
+    number: int
     text: str
+    unfinished: bool = False
     who: str = ""
-    time: float = NAN
+    time: float | None = None  # nobody has looked for it
+    start: int = 0
+
+    @property
+    def words(self) -> str:
+        return self.text[self.start :].strip()
+
+    @property
+    def apart(self) -> Line:
+        who, start = words_start(self.text)
+        return self._replace(who=who, time=time_in(self.text[:start]), start=start)
 
 
-def split(line: str) -> Prefix:
-    """The line taken apart; who printed it is the first rank or host in its prefixes."""
-    who, start = words_start(line)
-    return Prefix(line[start:].strip(), who, time_in(line[:start]))
+def text_of(raw: bytes) -> str:
+    """The text of a line; bytes that are not UTF-8 become replacement characters."""
+    return raw.decode("utf-8", "replace")
 
 
 def words_start(line: str) -> tuple[str, int]:
-    """Who printed a line ("" unknown), and where its words begin."""
+    """Who printed a line ("" unknown), the first rank or host before its words, and where these begin."""
     who, at = "", 0
     for _ in range(_MOST_PREFIXES):
         if (match := _PREFIX.match(line, at)) is None:

@@ -275,7 +275,7 @@ class Counting:
         counts = {(key_of(pair), pair.value) for _, pair in record.counters}
         if not now.epoch_named and (key_of(now.count), now.count.value) in counts:
             now.epochs = Epochs()  # the same count was logged, as by a bar, before its epoch was named
-        tells_end = any(map(is_judged, record.shape)) or IS_OVER.search(record.sources[0].words)
+        tells_end = any(map(is_judged, record.shape)) or IS_OVER.search(record.words)
         is_mean = bool(tells_end) and not record.counters
         if is_mean and not (now.epoch_named or epoch.value) and now.last is not None:
             now.after_epoch = 1.0
@@ -303,7 +303,7 @@ class Counting:
         if record.epoch or record.is_block:
             return False
         if record.shape[0] == pair.name:
-            is_heading = _HEADING.search(record.sources[0].words) and not any(map(is_judged, record.shape))
+            is_heading = _HEADING.search(record.words) and not any(map(is_judged, record.shape))
             return bool(is_heading) and self._rank == _NO_RANK and key_of(pair) in self._plan.beside_metrics
         is_whole = not any(value % 1 for value in record.values)
         return self._now.last is None and is_whole and record.shape not in self._plan.moving
@@ -419,10 +419,10 @@ class Repeats:
         """Whether a record says nothing new. One without a counter may continue an evaluation."""
         if _is_drawn(record):
             return self._is_redrawn(record)
-        last, start = self._last, record.sources[0].start
+        last, start = self._last, record.line.start
         n_counters = len(record.counters) + (record.epoch is not None)
         shared = {*last.names} & {*record.shape} if not (n_counters or record.is_block) else ()
-        may_go_on = not record.evaluation and not OF_TRAINING.match(record.sources[0].words)
+        may_go_on = not record.evaluation and not OF_TRAINING.match(record.words)
         if last.evaluation and may_go_on and any(map(is_judged, shared)):
             record.evaluation = last.evaluation
         is_summary = n_counters < last.n_counters
@@ -471,7 +471,7 @@ class Repeats:
         if bar is None or not numbers:
             return False
         count_before, of_before, numbers_before, rates_before = self._drawing
-        rates, text = "".join(_BAR_RATE.findall(record.sources[0].line.text)), repr(numbers)  # NaN equals NaN
+        rates, text = "".join(_BAR_RATE.findall(record.line.text)), repr(numbers)  # NaN equals NaN
         moved, at_end = bar.value != count_before, bar.value == bar.of
         if bar.of == of_before and (self._was_redrawn or (moved and text != numbers_before)):
             weight = 1 - 2 * moved if self._was_redrawn else -1 / _SELDOM
@@ -485,7 +485,7 @@ class Repeats:
 
 def _is_drawn(record: Record) -> bool:
     """Whether a record is that of a bar, which is drawn again and again."""
-    text = record.sources[0].line.text
+    text = record.line.text
     return "<" in text and _BAR_CLOCK.search(text) is not None
 
 

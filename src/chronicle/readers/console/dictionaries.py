@@ -27,8 +27,8 @@ import numpy as np
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.model import Attempt, Fault, Floats, Mask, Place, Role, Steps
 from chronicle.readers.columns import CLOSING, FILTERED_LOSS, number, numbers
-from chronicle.readers.console.chunks import time_in, words_start
-from chronicle.readers.console.log import Line, Log, Rows
+from chronicle.readers.console.chunks import Line, time_in, words_start
+from chronicle.readers.console.log import Log, Rows
 from chronicle.readers.text import clean
 
 # --- Hugging Face's Trainer ---
@@ -321,13 +321,12 @@ _ENDS = {"success": "finished", "aborted": "aborted"}
 
 
 class LogRecord(NamedTuple):
-    """A record: its key ("" if the line is none), its content, and its time in Unix seconds (NaN unknown)."""
+    """A record: its line at the time that it tells, its key ("" if the line is none), and its content."""
 
     line: Line
     key: str
     value: Any
     metadata: dict[str, Any]
-    time: float
 
     @classmethod
     def of(cls, log: Log, line: Line) -> LogRecord:
@@ -338,8 +337,8 @@ class LogRecord(NamedTuple):
             record = {"time_ms": float(old["time"]) * 1000} | record | {"key": old["key"]}
         metadata, time_ms = record.get("metadata"), number(str(record.get("time_ms")))
         metadata = metadata if isinstance(metadata, dict) else {}
-        key, time_s = str(record.get("key", "")), (time_ms or math.nan) / 1000
-        return cls(line, key, record.get("value"), metadata, time_s)
+        line = line._replace(time=(time_ms or math.nan) / 1000)
+        return cls(line, str(record.get("key", "")), record.get("value"), metadata)
 
 
 def _read_mlperf(path: Path) -> list[Attempt]:
@@ -375,7 +374,7 @@ class _Training:
         self._reached: int | None = None
         self._before = set[tuple[int | None, str, float]]()  # step, name and value in the last record
         self._began = set[int]()
-        self._waiting: list[tuple[Line, dict[str, float], float]] = []  # for the first step
+        self._waiting: list[tuple[Line, dict[str, float]]] = []  # for the first step
 
     def take(self, record: LogRecord) -> None:
         if record.key in _SERIES_KEYS:
@@ -410,10 +409,10 @@ class _Training:
             values["lr"] = float(rate)
         new = {name: value for name, value in values.items() if (step, name, value) not in self._before}
         self._before = {(step, name, value) for name, value in values.items()}
-        self._waiting += [(record.line, new, record.time)] if new else []
+        self._waiting += [(record.line, new)] if new else []
         if step is not None:
-            for waiting, waited, time in self._waiting:
-                self.log.add(waiting, step, waited, time=time)
+            for line, waiting in self._waiting:
+                self.log.add(line, step, waiting)
             self._waiting.clear()
 
     def attempt(self) -> Attempt:

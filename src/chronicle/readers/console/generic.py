@@ -269,11 +269,11 @@ class LogReader:
                 yield record
                 continue
             self._launch.resumed |= event == RESUMED  # who says from where it resumes is another process
-            self._loaded += f" {record.sources[0].words}" * (event == LOADED)
+            self._loaded += f" {record.words}" * (event == LOADED)
             if record.shape:
                 at = record.counters[0][1].value if record.counters else None
                 what = line_records.LOADED if event == RESUMED else event
-                self.log.event(record.sources[0].line, f"checkpoint-{what}", checkpoint_step=at)
+                self.log.event(record.line, f"checkpoint-{what}", checkpoint_step=at)
 
     def _note_heading(self, record: Record) -> None:
         """Keeps the evaluation that a heading announces ("Validation results - Epoch: 5") until another line
@@ -283,7 +283,7 @@ class LogReader:
             return
         is_heading = record.form.n_counters == len(record.shape) and PROGRESS not in record.shape
         epoch = record.epoch.value if record.epoch and not record.counters else math.nan
-        tells_phase = record.measures_evaluations or line_records.OF_TRAINING.search(record.sources[0].words)
+        tells_phase = record.measures_evaluations or line_records.OF_TRAINING.search(record.words)
         if is_heading or tells_phase or headed - epoch not in (0, 1):
             self._evaluation, self._headed = record.evaluation * is_heading, epoch if is_heading else math.nan
 
@@ -332,7 +332,7 @@ class LogReader:
         event, trial = record.form.event, record.form.trial
         self._repeats = Repeats()
         if event in (SETTINGS, TRIAL):
-            given = arguments_in(record.sources[0].words, anywhere=True, fewest=1)
+            given = arguments_in(record.words, anywhere=True, fewest=1)
             self._launch.settings = {**self._launch.settings, **config_facts(given)}
         if event == SETTINGS:
             event, self._heading = self._launch.event or REPEATED, record if len(self.log.rows) else None
@@ -348,7 +348,7 @@ class LogReader:
 
     def _has_paused(self, record: Record) -> bool:
         """Whether the longest pause so far lies before a record: no round of a training waits so long."""
-        *gaps, pause = [0.0, *np.diff([*self.log.rows.times[-_RECENT_ROWS:], record.sources[0].time])]
+        *gaps, pause = [0.0, *np.diff([*self.log.rows.times[-_RECENT_ROWS:], record.time])]
         return len(gaps) > _FEWEST_POINTS and bool(pause > max(_PAUSE_TIMES * np.median(gaps), 2 * max(gaps)))
 
     def _row_of(
@@ -356,7 +356,7 @@ class LogReader:
     ) -> int | None:
         """The row of a record where no name counts, None before the first: a metric that occurs again begins
         the next one."""
-        if self.plan.row_counter == LABEL and (label := record.sources[0].who).isdecimal():
+        if self.plan.row_counter == LABEL and (label := record.line.who).isdecimal():
             values[LABEL] = float(label)
         if not is_known or record.form.words.are_settings:
             return step if len(self.log.rows) else None
@@ -381,7 +381,7 @@ class LogReader:
         event = self._launch.event
         is_measured = any(name in self.log.rows.columns or is_result(name) for name in values)
         at_start = step is None or event == LAUNCH or bool(event and not counts and not is_measured)
-        text = record.sources[0].words if at_start or self._arguments else ""
+        text = record.words if at_start or self._arguments else ""
         are_parameters = _PARAMETERS.search(text) is not None
         are_arguments = record.form.words.are_settings or are_parameters or _ARGUMENTS.search(text)
         words = _VALUE.sub("", text) if are_arguments else ""
@@ -434,13 +434,13 @@ class LogReader:
         """Adds a record to the rows, or looks for a fault of the machine in its lines."""
         if step is None or not values:
             is_heading = record.epoch is not None and not values  # the epoch of the lines that follow
-            for line in dict.fromkeys(source.line for source in record.sources):
+            for line in record.lines:
                 self.log.look_for_fault(line, understood=is_heading)
             return
         if record.running is not None:
             self._replace_running(record.shape, record.running, values)
-        for source, numbers in record.by_line(values):
-            is_new = self.log.add(source.line, step, numbers, time=source.time, who=source.who)
+        for line, numbers in record.by_line(values):
+            is_new = self.log.add(line, step, numbers)
             if is_new and not counts:
                 counters = [record.epoch] if record.epoch else [pair for _, pair in record.counters]
                 label = next((pair.name for pair in counters if pair.name != PROGRESS), "summary")

@@ -16,10 +16,10 @@ from chronicle.metrics.names import LOSSES, role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import comma_number, number, numbers
 from chronicle.readers.console import generic
-from chronicle.readers.console.chunks import NAN, NUMBER, Prefix, units_as_names
+from chronicle.readers.console.chunks import NAN, NUMBER, Line, units_as_names
 from chronicle.readers.console.counting import Epochs
 from chronicle.readers.console.line_records import Gatherer, is_resumed
-from chronicle.readers.console.log import SETTING, Line, Log
+from chronicle.readers.console.log import SETTING, Log
 from chronicle.readers.console.pairs import PROGRESS, is_judged, pairs
 from chronicle.readers.console.plan import plan_of
 from chronicle.readers.step_axis import axis_of_rank, counts_steps
@@ -65,15 +65,15 @@ class LineFormat:
         patterns = (self.record, self.single, self.early, self.checkpoint)
         in_bytes = (re.sub(r"\?P<\w+>", "?:", pattern.pattern).encode() for pattern in patterns)
         for line in log.lines(re.compile(b"|".join([*in_bytes, _OF_ANY_TRAINER]))):
-            prefix = line.prefix if self.ranks else Prefix(line.text)
+            own = line.apart if self.ranks else line
             if is_resumed(line.text):
                 log.launch({})
             elif match := self.single.match(line.text):
                 values = numbers([(match.groupdict().get("name", "loss"), match["value"])], self.as_number)
-                log.add(line, int(match["step"]), values, time=NAN)
-            elif match := self.record.search(prefix.text):
-                self._take(log, line, prefix.who, match)
-            elif match := self.early.search(prefix.text):
+                log.add(line._replace(time=NAN), int(match["step"]), values)
+            elif match := self.record.search(own.words):
+                self._take(log, own, match)
+            elif match := self.early.search(own.words):
                 log.state["early"] |= numbers([(match["name"], match["value"])], self.as_number)
             elif match := self.checkpoint.search(line.text):
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
@@ -81,16 +81,16 @@ class LineFormat:
                 _read_pairs(log, line)
         return log.attempts()
 
-    def _take(self, log: Log, line: Line, who: str, match: re.Match[str]) -> None:
+    def _take(self, log: Log, line: Line, match: re.Match[str]) -> None:
         """Adds a record, unless a rank that does not say its number prints again what another one printed."""
         self._begin(log, match["rest"])
         if total := match.groupdict().get("total"):
             log.fact("total_steps", int(total))
         step, values = int(match["step"].replace(",", "")), self._values(match, log.rows.units)
         content = [step, *map(values.get, self.repeated)]
-        is_again = self.repeated and not who and content == log.state["before"]
+        is_again = self.repeated and not line.who and content == log.state["before"]
         log.state["before"] = content
-        if values and not is_again and log.add(line, step, values | log.state["early"], who=who):
+        if values and not is_again and log.add(line, step, values | log.state["early"]):
             log.state["early"] = {}
 
     def _begin(self, log: Log, fields: str) -> None:
@@ -309,13 +309,13 @@ def _deepspeed_record(log: Log, line: Line) -> bool:
     match = next((match for form in _DS_FORMS if (match := form.search(line.text))), None)
     if match is None:
         return False
-    groups, who = match.groupdict(), line.prefix.who
+    line, groups = line.apart, match.groupdict()
     step = int(groups["step"]) if "step" in groups else log.step or 0
     of_engine, fields = "lr" in groups, _DS_PAIR.findall(groups.get("fields", ""))
-    values = _of_engine(log, step, who, groups) if of_engine else numbers(fields, number)
+    values = _of_engine(log, step, line.who, groups) if of_engine else numbers(fields, number)
     if epoch := groups.get("epoch"):
         step, values = log.state["epochs"].step(int(epoch), step), {"epoch": float(epoch)} | values
-    log.add(line, step, values, who=groups.get("who") or who)
+    log.add(line._replace(who=groups.get("who") or line.who), step, values)
     return True
 
 
@@ -332,14 +332,15 @@ def _of_engine(log: Log, step: int, who: str, groups: Mapping[str, str]) -> dict
 
 
 def _deepspeed_without_step(log: Log, line: Line) -> bool:
-    text, who, _ = line.prefix
+    line = line.apart
+    text = line.words
     in_bars = text.startswith("|")
     values = numbers(_DS_PAIR.findall(text), number) if in_bars else {p.name: p.value for p in pairs(text)}
     known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
     if any(map(counts_steps, values)) or not (known or "reward score" in text):
         return False
     if values and log.step is not None:
-        log.add(line, log.step, values, who=who)
+        log.add(line, log.step, values)
     return True
 
 

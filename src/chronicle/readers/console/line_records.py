@@ -23,9 +23,8 @@ from chronicle.metrics.aliases import in_english, word_set
 from chronicle.metrics.names import LOSSES, MEASURES, name_words, role_of
 from chronicle.readers.columns import number
 from chronicle.readers.console import pairs
-from chronicle.readers.console.chunks import as_read, time_in, words_start
+from chronicle.readers.console.chunks import NAN, Line, as_read, time_in, words_start
 from chronicle.readers.console.line_shapes import Reading, Shapes, Words, form_of
-from chronicle.readers.console.log import Line, Source
 from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, is_known, is_result
 from chronicle.readers.console.text_tables import Table, pairs_in
 from chronicle.readers.items import names_an_evaluation
@@ -212,19 +211,32 @@ _METER = re.compile(rf"(?<=[\s:=]){_DECIMAL} {{1,3}}\(\s?({_DECIMAL})\)")  # `lo
 
 
 class Record:
-    """Numbers that were printed together, in one line or in a block of lines, each from its source. ``shape``
-    are their names, ``counters`` what counts steps, the best first. ``is_open``: the log ended in it."""
+    """Numbers that were printed together, in one line or in a block of lines, each in its own. ``shape`` are
+    their names, ``counters`` what counts steps, the best first. ``is_open``: the log ended in it."""
 
-    def __init__(self, reading: Reading, sources: Sequence[Source], *, is_open: bool = False) -> None:
+    def __init__(self, reading: Reading, lines: Sequence[Line], *, is_open: bool = False) -> None:
         form, values, ends, units = reading.form, reading.values, reading.ends, reading.units
-        self.form, self.values, self.ends, self.sources, self.is_open = form, values, ends, sources, is_open
-        self.shape, self.evaluation, self.is_block = form.names, form.evaluation, len(sources) > 1
+        self.form, self.values, self.ends, self.lines, self.is_open = form, values, ends, lines, is_open
+        self.shape, self.evaluation, self.is_block = form.names, form.evaluation, len(lines) > 1
         epoch = form.epoch
         self.epoch = Pair(form.names[epoch], values[epoch], ends.get(epoch, 0)) if epoch >= 0 else None
         ranked = (
             (rank, Pair(name, values[i], ends.get(i, 0), units.get(i, 0))) for rank, i, name in form.ranked
         )
         self.counters = [(n, p) for n, p in ranked if 0 <= p.value < 2.0**63 and p.value == p.value // 1]
+
+    @property
+    def line(self) -> Line:
+        """The first of its lines."""
+        return self.lines[0]
+
+    @property
+    def words(self) -> str:
+        return self.line.words
+
+    @property
+    def time(self) -> float:
+        return NAN if self.line.time is None else self.line.time
 
     @property
     def pairs(self) -> list[Pair]:
@@ -260,7 +272,7 @@ class Record:
     @cached_property
     def means(self) -> Sequence[float]:
         """The values, of which those of the last batches are replaced by the means so far; [] without any."""
-        text, n_means = _METER.subn(r"\1", self.sources[0].words)
+        text, n_means = _METER.subn(r"\1", self.words)
         means = [pair.value for pair in _named(text)] if n_means else []
         return means if len(means) == len(self.values) else []
 
@@ -282,11 +294,11 @@ class Record:
                 with_phase[name if keeps_name else f"{word}/{name}"] = at
         return with_phase
 
-    def by_line(self, numbers: Mapping[str, float]) -> Sequence[tuple[Source, Mapping[str, float]]]:
-        """Each source, and those of these ``numbers`` that stand in its line, or for the first above it."""
+    def by_line(self, numbers: Mapping[str, float]) -> Sequence[tuple[Line, Mapping[str, float]]]:
+        """Each line, and those of these ``numbers`` that stand in it, or for the first above it."""
         if not self.is_block:
-            return ((self.sources[0], numbers),)
-        return [(self.sources[self._places.get(name, 0)], {name: value}) for name, value in numbers.items()]
+            return ((self.line, numbers),)
+        return [(self.lines[self._places.get(name, 0)], {name: value}) for name, value in numbers.items()]
 
     @property
     def is_training(self) -> bool:
@@ -338,7 +350,7 @@ class Gatherer:
     FRESH = ("shapes",)
 
     def __init__(self, shapes: Shapes | None = None) -> None:
-        self._block: dict[str, tuple[Pair, Source]] = {}
+        self._block: dict[str, tuple[Pair, Line]] = {}
         self._group, self._table, self._in_summary = "", Table(), False
         self._begins_block: dict[str, bool] = {}  # by counter: whether it comes before what it counts
         self._phase = ""  # of the dictionary whose lines follow
@@ -362,19 +374,18 @@ class Gatherer:
             if self._phase or "{" in line.text:
                 line = line._replace(text=self._named_by_phase(line.text))
             if (reading := self._reading(line)) is None:
-                who, start = words_start(line.text)
-                source = Source(line, who, time_in(line.text[:start]), start)
-                yield from self._records_in_context(source)
+                yield from self._records_in_context(line.apart)
                 continue
-            source, form = Source(line, reading.who, reading.time, reading.start), reading.form
+            line = Line(line.number, line.text, False, reading.who, reading.time, reading.start)
+            form = reading.form
             if form.event == _PART:
                 pair = Pair(form.names[0], reading.values[0], reading.ends.get(0, 0))
-                yield from self._add_to_block(pair, source)
+                yield from self._add_to_block(pair, line)
             elif form.event == LOADED and not form.names:  # which ends no block
-                yield Record(reading, (source,))
+                yield Record(reading, (line,))
             elif form.names or form.event in (EVALUATES, LAUNCH, REPEATED, RESUMED, TRIAL):
                 yield from self._end_block()
-                yield Record(reading, (source,))
+                yield Record(reading, (line,))
         yield from self._end_block(of_log=True)
 
     def _named_by_phase(self, text: str) -> str:
@@ -422,9 +433,9 @@ class Gatherer:
             reading = reading._replace(form=form_of(reading.form.names, Words(event=_PART)))
         return reading._replace(who=who, start=start, time=time_in(text[:start]))
 
-    def _records_in_context(self, source: Source) -> Iterator[Record]:
+    def _records_in_context(self, line: Line) -> Iterator[Record]:
         """The records that are complete with a line whose meaning depends on those before it."""
-        text = in_english(as_read(source.words))
+        text = in_english(as_read(line.words))
         if _RULE.fullmatch(text):
             self._group = ""
             yield from self._end_block()
@@ -435,23 +446,23 @@ class Gatherer:
             if value is None:
                 self._group = box[1] if box[1].endswith("/") else ""
             else:
-                yield from self._add_to_block(Pair(self._group + box[1], value), source, boxed=True)
+                yield from self._add_to_block(Pair(self._group + box[1], value), line, boxed=True)
         else:
             layout = self._table.layout
-            row = self._table.read(text, _indentation(source.line.text, source.start))
+            row = self._table.read(text, _indentation(line.text, line.start))
             if layout != self._table.layout:
                 self.shapes = Shapes(self._parse)
             named = _named(text) if row is None else row
             if named:
                 yield from self._end_block()
                 self._has_metric |= any(is_result(pair.name) for pair in named)
-                yield Record(_reading(named, text if row is None else ""), (source,))
+                yield Record(_reading(named, text if row is None else ""), (line,))
 
-    def _add_to_block(self, pair: Pair, source: Source, *, boxed: bool = False) -> Iterator[Record]:
+    def _add_to_block(self, pair: Pair, line: Line, *, boxed: bool = False) -> Iterator[Record]:
         """Adds a pair to the block; the block before it, if this begins another one."""
-        if pair.name in self._block or (self._begins_another(pair, source.words) and not boxed):
+        if pair.name in self._block or (self._begins_another(pair, line.words) and not boxed):
             yield from self._end_block()
-        self._block[pair.name] = pair, source
+        self._block[pair.name] = pair, line
 
     def _begins_another(self, pair: Pair, text: str) -> bool:
         """Whether a counter begins a block, as at first: before a loss or score, or with a colon behind."""
@@ -463,7 +474,7 @@ class Gatherer:
 
     def _end_block(self, *, of_log: bool = False) -> Iterator[Record]:
         if self._block:
-            named, sources = zip(*self._block.values(), strict=True)
-            heading = sources[0].words if counts(named[0]) else ""
-            yield Record(_reading(named, heading), sources, is_open=of_log)
+            named, lines = zip(*self._block.values(), strict=True)
+            heading = lines[0].words if counts(named[0]) else ""
+            yield Record(_reading(named, heading), lines, is_open=of_log)
             self._block = {}

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from chronicle.errors import BadLog
 from chronicle.metrics.arithmetic import equal, finite_of
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.console import chunks, machine
-from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, split, time_in, words_start
+from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Line, text_of, time_in, words_start
 from chronicle.readers.console.text_tables import listed_settings
 from chronicle.readers.facts import config_facts, scalar
 from chronicle.readers.read_on import opened
@@ -200,32 +200,6 @@ def watched() -> Iterator[list[Log]]:
         _WATCHING.reset(token)
 
 
-class Line(NamedTuple):
-    """One line: its number in the file from 1, its text, and whether its end is missing."""
-
-    number: int
-    text: str
-    unfinished: bool = False
-
-    @property
-    def prefix(self) -> Prefix:
-        """The line without rank, clock and logger, and what these say."""
-        return split(self.text)
-
-
-class Source(NamedTuple):
-    """A line, who printed it ("" unknown), Unix seconds (NaN unknown), and where its words begin."""
-
-    line: Line
-    who: str
-    time: float
-    start: int = 0
-
-    @property
-    def words(self) -> str:
-        return self.line.text[self.start :].strip()
-
-
 class _Ranks:
     """Which of the ranks that print the same metrics is read: the ``leader``, as long as it goes on printing.
     A step that another one prints first stands until the leader prints it. ``recent``: the last steps, with
@@ -351,14 +325,12 @@ class Log:
             self.looked_at.append(line.number)
         self.machine.look(line.number, line.text, step=self.step, time=self.time)
 
-    def add(
-        self, line: Line, step: int, values: Mapping[str, float], *, time: float | None = None, who: str = ""
-    ) -> bool:
-        """One record, at the time of the line's clock unless ``time`` is given. False if it is no further
-        row: the line has no end, or another rank (``who``) has just told the step, see `_Ranks`."""
+    def add(self, line: Line, step: int, values: Mapping[str, float]) -> bool:
+        """One record, at the time of its line. False if it is no further row: the line has no end, or another
+        rank has just told the step, see `_Ranks`."""
         if line.unfinished:
             return False
-        time = time_in(line.text) if time is None else time
+        time, who = time_in(line.text) if line.time is None else line.time, line.who
         if who:
             ranks = self._ranks.setdefault(frozenset(values), _Ranks(who))
             row, by_leader = ranks.recent.get(step, (-1, True))
@@ -493,8 +465,3 @@ def _is_written_out(line: str, before: Iterable[str]) -> bool:
     moves = {later > earlier for earlier, later in pairwise(ends) if earlier != later}
     has_all = not last or len(moves) > 1 or _DECIMALS.search(line) is not None
     return has_all and len(ends) > 1 and {*map(len, ends)} == {len(last)}
-
-
-def text_of(raw: bytes) -> str:
-    """The text of a line; bytes that are not UTF-8 become replacement characters."""
-    return raw.decode("utf-8", "replace")

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Mask, Steps
 from chronicle.readers.columns import number
-from chronicle.readers.console.chunks import Chunk, time_in
-from chronicle.readers.console.log import SETTING, Line, Log
+from chronicle.readers.console.chunks import Chunk, Line, time_in
+from chronicle.readers.console.log import SETTING, Log
 from chronicle.readers.step_axis import step_rank
 
 Bytes = NDArray[np.uint8]
@@ -103,7 +103,8 @@ def _record(log: Log, line: Line) -> bool:
         step = values.pop("global_step", float(match["step"]))
         clock = line.text[max(0, match.start() - _CLOCK_CHARACTERS) : match.start()]
         if values:
-            log.add(line, int(step) if step == step // 1 else int(match["step"]), values, time=time_in(clock))
+            at = line._replace(time=time_in(clock))
+            log.add(at, int(step) if step == step // 1 else int(match["step"]), values)
     return bool(matches)
 
 

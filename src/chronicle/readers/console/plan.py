@@ -26,17 +26,18 @@ from chronicle.metrics.values import gathered
 from chronicle.model import Role
 from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import (
+    Line,
     PossibleRecord,
     as_read,
     may_be_log,
     sample,
+    text_of,
     with_zeros,
     words_start,
 )
 from chronicle.readers.console.counting import LABEL, Counting, beside_counts
 from chronicle.readers.console.line_records import BOX, Gatherer, Record
 from chronicle.readers.console.line_shapes import Plan, Shapes, is_round
-from chronicle.readers.console.log import Line, text_of
 from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, is_known, key_of
 from chronicle.readers.console.text_tables import header, pairs_in
 from chronicle.readers.items import FEWEST_ITEMS, names_an_evaluation
@@ -171,7 +172,7 @@ def _moving_shapes(records: Iterable[Record]) -> frozenset[tuple[str, ...]]:
 def _plan_by_rows(records: Sequence[Record], mentions_training: bool, *, phases: bool) -> Plan:
     """How a log is to be read in which no name counts: by rows, or as results of trials or trainings."""
     training = [record for record in records if record.is_training]
-    n_results = sum(bool(_RESULT.match(record.sources[0].words)) for record in records)
+    n_results = sum(bool(_RESULT.match(record.words)) for record in records)
     if n_results >= _FEWEST_LINES and 2 * n_results > len(records):
         return Plan(True, by_row=True, of_items=True)
     row_counter = _row_counter(training) if len(training) >= _FEWEST_LINES else ""
@@ -197,7 +198,7 @@ def _row_counter(training: Sequence[Record]) -> str:
         values = np.array([record.values[place] for record in training if record.shape == shape])
         if is_whole(values).all() and (np.diff(values) > 0).all() and not is_known(shape[place]):
             return shape[place]
-    labels = [record.sources[0].who for record in training]
+    labels = [record.line.who for record in training]
     in_front = all(map(str.isdecimal, labels)) and (np.diff(np.array(labels, float)) > 0).all()
     return LABEL if in_front else ""
 
@@ -492,7 +493,7 @@ def _loss_recurs(training: Sequence[Record], mentions_training: bool, is_counted
     printed again and again (`LOSS_WEIGHT: 1.0`) do not."""
     losses = list[Pair]()
     for record in training:
-        judged = (Role.OBJECTIVE,) * mentions_training + SCORES * math.isfinite(record.sources[0].time)
+        judged = (Role.OBJECTIVE,) * mentions_training + SCORES * math.isfinite(record.time)
         losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in judged]
     may_count = (p for p in losses if role_of(p.name) is not Role.OBJECTIVE or is_whole_reward(p.name))
     values = gathered((pairs.of_anyone(pair.name), pair.value) for pair in may_count).values()
