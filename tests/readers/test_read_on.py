@@ -23,6 +23,7 @@ from chronicle.readers import events, read_all, read_file, read_on, text
 from chronicle.readers.console import chunks, log
 from chronicle.readers.console.chunks import Line
 from chronicle.readers.console.dictionaries import Bars, Row
+from chronicle.readers.console.log import Log
 from chronicle.readers.read_on import restored, state_of
 
 CONSOLES = (
@@ -268,18 +269,21 @@ def test_a_packed_log_is_read_anew(tmp_path: Path) -> None:
 def test_what_is_kept_of_bars_takes_as_many_steps_whatever_they_tell(tmp_path: Path) -> None:
     """A live log of the Hugging Face Trainer has a bar and a line a step; both are kept in columns."""
 
-    def bars(n_lines: int) -> Bars:
-        bars = Bars(loss="loss")
+    def bars(n_lines: int) -> tuple[Bars, Log]:
+        bars, read = Bars(loss="loss"), Log(file)
         for step in range(1, n_lines):
             line = Line(step, f"{{'loss': 2.5, 'epoch': {step / 100}}}")
             bars.waiting.append(Row(line, {"loss": 2.5, "epoch": step / 100}, "1000"))
-            assert list(bars.draw(step, "1000")) == []
-        return bars
+            bars.draw(step, "1000", read)
+        return bars, read
 
+    file = tmp_path / "log.txt"
+    file.write_text("")
     _, few, many = (
-        n_calls(partial(state_of, bars(n), [])) for n in (9, 100, 800)
+        n_calls(partial(state_of, bars(n)[0], [])) for n in (9, 100, 800)
     )  # the first one learns types
     assert few == many
     arrays: list[Any] = []
-    known = restored(state_of(bars(800), arrays), iter(arrays))
-    assert list(known.end().steps) == list(range(1, 800))
+    known, read = bars(800)
+    restored(state_of(known, arrays), iter(arrays)).end(read)
+    assert list(read.rows.steps) == list(range(1, 800))

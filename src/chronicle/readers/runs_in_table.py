@@ -430,7 +430,7 @@ def held_out_by_file(path: Path, columns: Mapping[str, Cells]) -> dict[str, Cell
     return {n if n in own else f"{word}/{n}": column for n, column in columns.items()}
 
 
-def roles_by_program(columns: Mapping[str, tuple[Sequence[float], Any]], counter: str) -> dict[str, Role]:
+def roles_by_program(columns: Mapping[str, tuple[Any, Any]], counter: str) -> dict[str, Role]:
     """The roles of metrics whose names only make sense in the lines of one program; each has its values."""
     roles = dict[str, Role]()
     if (learn := columns.get("learn")) and learn[0][-1] > learn[0][0]:

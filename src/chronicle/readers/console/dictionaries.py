@@ -27,8 +27,8 @@ import numpy as np
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.model import Attempt, Fault, Floats, Mask, Place, Role, Steps
 from chronicle.readers.columns import CLOSING, FILTERED_LOSS, number, numbers
-from chronicle.readers.console.chunks import Line, time_in, words_start
-from chronicle.readers.console.log import Log, Rows
+from chronicle.readers.console.chunks import Line, words_start
+from chronicle.readers.console.log import Log
 from chronicle.readers.text import clean
 
 # --- Hugging Face's Trainer ---
@@ -71,12 +71,13 @@ class Bars:
     drawn: dict[str, int] = field(default_factory=dict)  # by total: the last count of the bar
     places: dict[str, array[int]] = field(default_factory=dict)  # by total: all counts of the bar
     waiting: list[Row] = field(default_factory=list)  # for a bar
-    rows: Rows = field(default_factory=Rows)  # lines between two bars, at the step of the bar after them
-    before: array[int] = field(default_factory=lambda: array("q"))  # by row: the step of the bar before it
+    rows: array[int] = field(default_factory=lambda: array("q"))  # of the log, each at the bar after its line
+    before: array[int] = field(default_factory=lambda: array("q"))  # by row: the count of the bar before it
     crowded: array[int] = field(default_factory=lambda: array("b"))  # by row: whether others share its bars
+    with_loss: array[int] = field(default_factory=lambda: array("b"))  # by row
 
-    def draw(self, n: int, total: str) -> Iterator[Rows]:
-        """Takes a bar. Yields the lines of a training that has ended by now, for which all bars are known."""
+    def draw(self, n: int, total: str, log: Log) -> None:
+        """Takes a bar, and places the lines of a training that has ended by now: all its bars are known."""
         before = self.drawn.get(total, n)
         if total in self.drawn or len(self.drawn) < _MOST_BARS:
             if self.drawn.get(total) != n:
@@ -85,96 +86,112 @@ class Bars:
         self.latest = total
         losses = [row for row in self.waiting if self.loss in row.values]
         if self.total not in ("", total) and any(row.bar_total == total for row in losses):
-            yield self.placed()  # another launch begins: the one before printed no summary
+            self._settle(log)  # another launch begins: the one before printed no summary
         if losses and not self.total:  # a buffer may have held lines back until an evaluation
             own = losses[0].bar_total  # which is under way, unless it is that of a preparation
             own = own if str(self.drawn.get(own, own)) != own else total
             self.total = next(iter(self.drawn)) if len(losses) > 1 else own
         if total != self.total:
             return
-        self._place(before, n, len(losses) > 1)
+        self._place(before, n, len(losses) > 1, log)
         if not math.isnan(self.end_epoch):
-            yield self.placed()
+            self._settle(log)
 
-    def _place(self, before: int, after: int, crowded: bool) -> None:
-        for row in self.waiting:
-            self.rows.add(row.line.number, after, row.values, time_in(row.line.text))
+    def _place(self, before: int, after: int, crowded: bool, log: Log) -> None:
+        for line, values, _ in self.waiting:
+            self.rows.append(len(log.rows))
+            log.add(line, after, values)
             self.before.append(before)
             self.crowded.append(crowded)
+            self.with_loss.append(self.loss in values)
         self.waiting = []
 
-    def end(self) -> Rows:
-        """The lines at the end of the log. Those that a buffer held back stand at the last bar."""
+    def end(self, log: Log) -> None:
+        """Places the lines at the end of the log. Those that a buffer held back stand at the last bar."""
         ended = not math.isnan(self.end_epoch) or str(self.drawn.get(self.total)) == self.total
         kept_back = bool(self.waiting) if ended else sum(self.loss in row.values for row in self.waiting) > 1
         if not self.total and (ended or kept_back):
             self.total = next(iter(self.drawn), "")
         if kept_back and self.total:
-            self._place(self.drawn[self.total], self.drawn[self.total], True)
-        return self.placed()
+            self._place(self.drawn[self.total], self.drawn[self.total], True, log)
+        self._settle(log)
 
     @any_numbers  # a bar may stand at 0 until the end
-    def placed(self) -> Rows:
-        """The lines so far, each at its step: that of the bar after it, unless only the bar before fits its
+    def _settle(self, log: Log) -> None:
+        """Places each line so far at its step: that of the bar after it, unless only the bar before fits its
         epoch, or none among several lines. Another training may follow."""
-        rows, after, before = self.rows, np.array(self.rows.steps), np.array(self.before)
-        epochs = rows.column("epoch")
+        rows, steps = np.array(self.rows, np.int64), np.array(log.rows.steps, np.int64)
+        epochs = log.rows.column("epoch")[rows]
         epochs[~((epochs > 0) & (epochs < _MOST_EPOCHS))] = np.nan  # these cannot be compared
-        steps_per_epoch, is_sure = self._steps_per_epoch(after, before, epochs)
+        flags = (np.array(column, bool) for column in (self.crowded, self.with_loss))
+        placed = Placed(steps[rows], np.array(self.before, np.int64), epochs, *flags)
+        places = np.unique(np.array(self.places.pop(self.total, ()), np.int64))
+        ends_at = self.end_epoch if len(places) and str(places[-1]) == self.total else math.nan
+        steps_per_epoch, is_sure = placed.steps_per_epoch(places, ends_at)
         if steps_per_epoch:
-            counted = self._counted(after, epochs * steps_per_epoch)
-            if not _fit_alone(counted, epochs):
-                counted = self._by_epoch(after, before, epochs, steps_per_epoch, is_sure=is_sure)
-            rows.steps = array("q", counted.tobytes())
-        self.places.pop(self.total, None)
+            steps[rows] = placed.steps(steps_per_epoch, is_sure=is_sure)
+            log.rows.steps, log.step = array("q", steps.tobytes()), int(steps[rows[-1]])
         self.total, self.end_epoch = "", math.nan
-        self.rows, self.before, self.crowded = Rows(), array("q"), array("b")
-        return rows
+        self.rows, self.before = array("q"), array("q")
+        self.crowded, self.with_loss = array("b"), array("b")
 
-    def _by_epoch(
-        self, after: Steps, before: Steps, epochs: Floats, steps_per_epoch: float, *, is_sure: bool
-    ) -> Steps:
+
+class Placed(NamedTuple):
+    """The lines of a training: the counts of the bars ``after`` and ``before`` each, its epoch (NaN unknown),
+    whether it shares its bars with others, and whether it has a loss."""
+
+    after: Steps
+    before: Steps
+    epochs: Floats
+    crowded: Mask
+    with_loss: Mask
+
+    def steps(self, steps_per_epoch: float, *, is_sure: bool) -> Steps:
+        """The step of each line."""
+        counted = self._counted(steps_per_epoch)
+        return (
+            counted if _fit_alone(counted, self.epochs) else self._fitting(steps_per_epoch, is_sure=is_sure)
+        )
+
+    def _fitting(self, steps_per_epoch: float, *, is_sure: bool) -> Steps:
         """The step of each line: that of the bar ``after`` it, or ``before`` it, whichever fits its epoch
         first; that of its epoch if neither does and several lines share the bars, or one was held back."""
-        by_epoch = np.rint(epochs * steps_per_epoch)
+        after, before, by_epoch = self.after, self.before, np.rint(self.epochs * steps_per_epoch)
         # A buffer may have held an evaluation back.
-        is_late = is_sure & (after == before) & (np.abs(after / steps_per_epoch - epochs) > _LATE_EPOCHS)
-        has_no_bar = np.array(self.crowded, bool) | (is_late & np.isnan(self.rows.column(self.loss)))
+        is_far = np.abs(after / steps_per_epoch - self.epochs) > _LATE_EPOCHS
+        has_no_bar = self.crowded | (is_sure & (after == before) & is_far & ~self.with_loss)
         has_no_bar &= by_epoch < 2.0**63
-        fitting = [_fit(steps, epochs, steps_per_epoch) for steps in (after, before)]
+        fitting = [_fit(steps, self.epochs, steps_per_epoch) for steps in (after, before)]
         by_epoch = np.where(has_no_bar, by_epoch, 0).astype(np.int64)
         return np.select([*fitting, has_no_bar], [after, before, by_epoch], after)
 
-    def _counted(self, after: Steps, by_epoch: Floats) -> Steps:
+    def _counted(self, steps_per_epoch: float) -> Steps:
         """The steps if all lines were held back in a buffer: each time as many as were due since the time
         before, at the same distance, or all to the end. The bar after them where they are not."""
-        with_loss = ~np.isnan(self.rows.column(self.loss))
-        ends = np.unique(after[with_loss])
-        n_lines = np.array([np.count_nonzero(after[with_loss] == end) for end in ends])
-        distances = np.diff(ends, prepend=0) / np.maximum(n_lines, 1)
+        ends, n_lines = np.unique(self.after[self.with_loss], return_counts=True)
+        distances = np.diff(ends, prepend=0) / n_lines
         if len(ends) == 1 < n_lines[0]:
-            distances = np.rint(by_epoch[with_loss][-1:] / n_lines)
+            distances = np.rint(self.epochs[self.with_loss][-1:] * steps_per_epoch / n_lines)
         regular = len(ends) > 0 and n_lines[0] > 1 and distances[0] % 1 == 0 and np.ptp(distances) == 0
-        return np.asarray((np.cumsum(with_loss) * distances[0]).astype(np.int64) if regular else after)
+        return (np.cumsum(self.with_loss) * distances[0]).astype(np.int64) if regular else self.after
 
-    def _steps_per_epoch(self, after: Steps, before: Steps, epochs: Floats) -> tuple[float, bool]:
-        """From lines between two drawings of the same count, which is sure, else from the end of the
-        training, else the number with which most lines agree. 0 if no line names an epoch."""
-        with_loss = np.array(self.rows.columns.get(self.loss, ((), ()))[1], np.int64)
-        with_loss = with_loss[~np.isnan(epochs[with_loss])]
-        after, before, epochs = after[with_loss], before[with_loss], epochs[with_loss]
-        sure = np.flatnonzero((after == before) & (np.array(self.crowded)[with_loss] == 0) & (after > 0))
+    def steps_per_epoch(self, places: Steps, end_epoch: float) -> tuple[float, bool]:
+        """From lines between two drawings of the same count, which is sure, else from the end of the training
+        (NaN unknown), else the number with which most lines agree. 0 if no line names an epoch. ``places``
+        are all counts of the bar."""
+        own = self.with_loss & ~np.isnan(self.epochs)
+        after, before, epochs = self.after[own], self.before[own], self.epochs[own]
+        sure = np.flatnonzero((after == before) & ~self.crowded[own] & (after > 0))
         if len(sure):
             last = sure[np.argmax(epochs[sure])]
             return float(after[last] / epochs[last]), True
-        places = np.unique(np.array(self.places.get(self.total, ()), np.int64))
-        if not len(with_loss) or not len(places):
+        if not len(epochs) or not len(places):
             return 0.0, False
-        if self.end_epoch > 0 and places[-1] == int(self.total):
-            return float(places[-1] / self.end_epoch), False
+        if end_epoch > 0:
+            return float(places[-1] / end_epoch), False
         if len(places) - (places[0] == 0) == 1:  # the last line is nearest to it
             return float(places[-1] / epochs[-1]), False
-        some = slice(None, None, len(with_loss) // _LINES_COMPARED + 1)
+        some = slice(None, None, len(epochs) // _LINES_COMPARED + 1)
         after, before, epochs = after[some], before[some], epochs[some]
         maybe = (np.stack([after, before], axis=1) / epochs[:, None]).ravel()
 
@@ -266,7 +283,7 @@ def _read_hf(path: Path) -> list[Attempt]:
         else:
             lines.count(values, bars.loss)
             log.add(line, lines.n_rows, values)
-    log.add_rows(bars.end())
+    bars.end(log)
     log.truncated |= bool(bars.waiting)  # no bar came after them: the end is missing
     attempt = log.attempt()
     if filtered := lines.n_filtered:
@@ -288,8 +305,7 @@ def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]
         if line.unfinished:
             continue
         if "%|" in line.text and (bar := _BAR.match(line.text, words_start(line.text)[1])):
-            for rows in bars.draw(int(bar[1]), bar[2]):
-                log.add_rows(rows)
+            bars.draw(int(bar[1]), bar[2], log)
         for match in _DICT.finditer(line.text):
             items = _OF.sub(r"'\1': \2", match[1])
             are_settings = "loss" not in items and re.search(_A_TEXT, items)

@@ -21,21 +21,12 @@ from chronicle.metrics.names import called, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import gathered
 from chronicle.model import Attempt, Floats, Role, Steps
-from chronicle.readers.console import line_records, pairs
+from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import PossibleRecord
 from chronicle.readers.console.counting import LABEL, Counting, Repeats
-from chronicle.readers.console.line_records import (
-    LAUNCH,
-    LOADED,
-    REPEATED,
-    RESUMED,
-    SETTINGS,
-    TRIAL,
-    Gatherer,
-    Record,
-)
-from chronicle.readers.console.line_shapes import Learned
-from chronicle.readers.console.log import Column, Log, as_column, leave_first_of_epoch
+from chronicle.readers.console.line_records import OF_TRAINING, Gatherer, Record
+from chronicle.readers.console.line_shapes import Event, Learned
+from chronicle.readers.console.log import Cells, Log, leave_first_of_epoch
 from chronicle.readers.console.pairs import IMPROVED, PROGRESS, is_judged, is_known, is_result
 from chronicle.readers.console.plan import plan_of, shapes_of
 from chronicle.readers.facts import Scalar, arguments_in, config_facts
@@ -67,27 +58,28 @@ def read(path: Path) -> list[Attempt]:
     less than three times. Raises BadLog if no line with a step contains another number."""
     reader = LogReader(path)
     reader.read_all()
-    log, plan, columns = reader.log, reader.plan, reader.log.rows.columns
+    log, plan, columns = reader.log, reader.plan, reader.log.rows.cells()
     log.axis, log.called = reader.counting.axis, called(reader.counting.counter)
     if plan.of_items:
         log.axis = "item"
         log.fact("rows", "results of trials or trainings, no steps")
     elif plan.by_row and not plan.row_counter:
         log.axis = "row"
-    _separate_uncounted(log, reader.uncounted)
+    _separate_uncounted(columns, np.array(log.rows.steps), reader.uncounted)
     for name, (points, _) in list(columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del columns[name]
     leave_first_of_epoch(columns, [*filter(is_judged, columns)])
     if reader.counting.counter == PROGRESS:
-        _settle_bars(log)
+        _settle_bars(log, columns)
     _name_improvements(columns)
-    log.rows.columns = columns = held_out_by_file(path, columns)
+    columns = held_out_by_file(path, columns)
     log.rows.roles |= roles_by_program(columns, reader.counting.counter)
+    log.rows.replace_cells(columns)
     return log.attempts()
 
 
-def _name_improvements(columns: dict[str, Column]) -> None:
+def _name_improvements(columns: dict[str, Cells]) -> None:
     """Renames losses that are only logged when they are the best so far: they are the course if no other loss
     is logged, else a repetition. As they can only fall, scores that are logged more often come before
     them."""
@@ -100,51 +92,52 @@ def _name_improvements(columns: dict[str, Column]) -> None:
             columns[own if is_course else f"best {own}"] = points
 
 
-def _separate_uncounted(log: Log, uncounted: Mapping[str, Mapping[int, str]]) -> None:
+def _separate_uncounted(
+    columns: dict[str, Cells], steps: Steps, uncounted: Mapping[str, Mapping[int, str]]
+) -> None:
     """Gives metrics in lines without a count names of their own (`epoch/loss`, `summary/loss`) if as many
-    have a count, some at the same steps. ``uncounted`` says by metric and row what the lines name instead."""
-    columns, steps = log.rows.columns, np.array(log.rows.steps)
+    have a count, some at the same steps. ``uncounted`` says by metric and row what the lines name instead,
+    ``steps`` are those of all rows."""
     for name in filter(columns.__contains__, uncounted):
-        labels, (values, rows) = uncounted[name], map(np.array, columns[name])
+        labels, (values, rows) = uncounted[name], columns[name]
         without = np.isin(rows, list(labels))
         are_few = 0 < 2 * np.count_nonzero(without) <= len(rows) and name not in labels.values()
         if are_few and np.isin(steps[rows[without]], steps[rows[~without]]).any():
-            columns[name] = as_column(values[~without], rows[~without])
+            columns[name] = values[~without], rows[~without]
             for label, of_label in gathered((label, row) for row, label in labels.items()).items():
                 own = np.isin(rows, of_label)
-                columns[f"{label}/{name}"] = as_column(values[own], rows[own])
+                columns[f"{label}/{name}"] = values[own], rows[own]
 
 
-def _settle_bars(log: Log) -> None:
+def _settle_bars(log: Log, columns: dict[str, Cells]) -> None:
     """Leaves each number that bars show once, at its step."""
-    columns, steps = log.rows.columns, np.array(log.rows.steps)
+    steps = np.array(log.rows.steps)
     results = [name for name in columns if is_result(name) and IMPROVED not in name]
     for name in results:  # shown again until it is given a new number, every so many counts
-        values, rows = (np.array(cells) for cells in columns[name])
+        values, rows = columns[name]
         if (first := first_showings(values, in_bar=True)) is not None:
-            columns[name] = as_column(values[first], rows[first])
+            columns[name] = values[first], rows[first]
     if results:
-        longest = max(results, key=lambda name: len(columns[name][1]))
-        values, rows = (np.array(cells) for cells in columns[longest])
+        values, rows = columns[max(results, key=lambda name: len(columns[name][1]))]
         steps[rows] = _without_lag(steps[rows], values)
         log.rows.steps = array("q", steps.tobytes())
     _leave_newest(columns, results, steps)
     for epochs, in_rows in (columns[name] for name in filter(pairs.names_epoch, columns)):
-        if len({*(steps[in_rows] - np.array(epochs))}) == 1 < len(in_rows):  # the bar's count is named here
+        if len({*(steps[in_rows] - epochs)}) == 1 < len(in_rows):  # the bar's count is named here
             log.axis = "epoch"
 
 
-def _leave_newest(columns: dict[str, Column], names: Iterable[str], steps: Steps) -> None:
+def _leave_newest(columns: dict[str, Cells], names: Iterable[str], steps: Steps) -> None:
     """Leaves out what a bar shows again at a count, and what it still shows of the count before, until it is
     given new numbers. ``steps`` are those of all rows."""
     for name in names:
-        values, rows = (np.array(cells) for cells in columns[name])
+        values, rows = columns[name]
         new = is_new(steps[rows], values)
         values, rows = values[new], rows[new]
         moves, changes = np.diff(steps[rows]) != 0, values[1:] != values[:-1]
         is_old = (moves & ~changes)[:-1] & (~moves & changes)[1:]
         newest = np.concatenate([[True], ~is_old, [True]])[: len(rows)]
-        columns[name] = as_column(values[newest], rows[newest])
+        columns[name] = values[newest], rows[newest]
 
 
 def _without_lag(steps: Steps, values: Floats) -> Steps:
@@ -165,7 +158,7 @@ def _without_lag(steps: Steps, values: Floats) -> Steps:
 class _Launch:
     """The launch that may begin at the next count, and why."""
 
-    event: str = ""  # that announced it
+    event: Event = Event.NONE  # that announced it
     resumed: bool = False
     settings: Mapping[str, Scalar] = field(default_factory=dict)
 
@@ -250,14 +243,14 @@ class LogReader:
         """The records that say something new. Where a launch may begin is noted; checkpoints are events."""
         for record in self._gatherer.records(self.log.lines(PossibleRecord, self)):
             event = record.form.event
-            if event == line_records.EVALUATES:
+            if event == Event.EVALUATES:
                 self._evaluation, self._announced = record.evaluation, bool(record.evaluation)
                 if not self._announced:  # what follows goes on with none
                     self._repeats = Repeats()
                 continue
             self._announced &= record.epoch is None
             self._note_heading(record)
-            if event in (LAUNCH, REPEATED, TRIAL, SETTINGS):
+            if event in (Event.LAUNCH, Event.REPEATED, Event.TRIAL, Event.SETTINGS):
                 self._announce(record)
                 continue
             if self.counting.is_unnamed_evaluation(record, announced=self._announced):
@@ -268,11 +261,11 @@ class LogReader:
             if not event:
                 yield record
                 continue
-            self._launch.resumed |= event == RESUMED  # who says from where it resumes is another process
-            self._loaded += f" {record.words}" * (event == LOADED)
+            self._launch.resumed |= event == Event.RESUMED  # who says from where is another process
+            self._loaded += f" {record.words}" * (event == Event.LOADED)
             if record.shape:
                 at = record.counters[0][1].value if record.counters else None
-                what = line_records.LOADED if event == RESUMED else event
+                what = Event.LOADED if event == Event.RESUMED else event
                 self.log.event(record.line, f"checkpoint-{what}", checkpoint_step=at)
 
     def _note_heading(self, record: Record) -> None:
@@ -283,7 +276,7 @@ class LogReader:
             return
         is_heading = record.form.n_counters == len(record.shape) and PROGRESS not in record.shape
         epoch = record.epoch.value if record.epoch and not record.counters else math.nan
-        tells_phase = record.measures_evaluations or line_records.OF_TRAINING.search(record.words)
+        tells_phase = record.measures_evaluations or OF_TRAINING.search(record.words)
         if is_heading or tells_phase or headed - epoch not in (0, 1):
             self._evaluation, self._headed = record.evaluation * is_heading, epoch if is_heading else math.nan
 
@@ -300,7 +293,7 @@ class LogReader:
         is_epoch = record.epoch is not None and counting.counter == record.epoch.name  # perhaps as a heading
         begins_pass = counting.has_begun_pass(position_before) and self._has_paused(record)
         is_announced |= begins_pass
-        goes_on = self._loaded and (launch.event == REPEATED or record.goes_on_from(self._loaded))
+        goes_on = self._loaded and (launch.event == Event.REPEATED or record.goes_on_from(self._loaded))
         launch.resumed |= bool(goes_on) and self._has_paused(record)
         self._loaded = "" if counts else self._loaded
         is_aside = PROGRESS in record.shape and counting.counter not in ("", *record.shape)
@@ -314,7 +307,7 @@ class LogReader:
             log.facts |= {} if len(log.rows) else {"resumed": True}  # there may be no other launch
         self._launch, self._trial = _Launch(), trial
         is_first = plan.by_row or is_other_stage or not len(log.rows)
-        by_count = is_other_trial or begins_pass or launch.event == LAUNCH
+        by_count = is_other_trial or begins_pass or launch.event == Event.LAUNCH
         heading, self._heading = self._heading, None
         if is_announced and (is_first or counting.is_behind(position_before, counted=by_count)):
             log.launch(facts)
@@ -331,14 +324,16 @@ class LogReader:
         """Keeps what a line says of a launch, which begins if the next count does not continue."""
         event, trial = record.form.event, record.form.trial
         self._repeats = Repeats()
-        if event in (SETTINGS, TRIAL):
+        if event in (Event.SETTINGS, Event.TRIAL):
             given = arguments_in(record.words, anywhere=True, fewest=1)
             self._launch.settings = {**self._launch.settings, **config_facts(given)}
-        if event == SETTINGS:
-            event, self._heading = self._launch.event or REPEATED, record if len(self.log.rows) else None
+        if event == Event.SETTINGS:
+            event = self._launch.event or Event.REPEATED
+            self._heading = record if len(self.log.rows) else None
             self.log.add_settings({} if self._heading else given)
-        elif event == TRIAL:
-            event, self._named_trial = self._launch.event or REPEATED * (trial == self._trial), trial
+        elif event == Event.TRIAL:
+            event = self._launch.event or (Event.REPEATED if trial == self._trial else Event.NONE)
+            self._named_trial = trial
         self._launch.event = event
         self.counting.announce_launch()
 
@@ -380,7 +375,7 @@ class LogReader:
         before the first step and after the announcement of a launch. The same again begin a launch."""
         event = self._launch.event
         is_measured = any(name in self.log.rows.columns or is_result(name) for name in values)
-        at_start = step is None or event == LAUNCH or bool(event and not counts and not is_measured)
+        at_start = step is None or event == Event.LAUNCH or bool(event and not counts and not is_measured)
         text = record.words if at_start or self._arguments else ""
         are_parameters = _PARAMETERS.search(text) is not None
         are_arguments = record.form.words.are_settings or are_parameters or _ARGUMENTS.search(text)
@@ -403,7 +398,7 @@ class LogReader:
         ``may_begin`` at the next count if these may be those of a trial or the seed of an epoch."""
         is_lone = len(record.shape) == 1 and not (self.plan.by_row or record.form.words.are_settings)
         if may_begin or is_lone:
-            self._launch.event, self._launch.settings = self._launch.event or REPEATED, facts
+            self._launch.event, self._launch.settings = self._launch.event or Event.REPEATED, facts
             return
         n_rows = self._count.row - self._count.arguments_row
         self._count.arguments_row = self._count.row

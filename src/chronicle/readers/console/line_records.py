@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -24,19 +25,12 @@ from chronicle.metrics.names import LOSSES, MEASURES, name_words, role_of
 from chronicle.readers.columns import number
 from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import NAN, Line, as_read, time_in, words_start
-from chronicle.readers.console.line_shapes import Reading, Shapes, Words, form_of
+from chronicle.readers.console.line_shapes import Event, Reading, Shapes, Words, form_of
 from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, is_known, is_result
 from chronicle.readers.console.text_tables import Table, pairs_in
 from chronicle.readers.items import names_an_evaluation
 from chronicle.readers.runs_in_table import OF_BOTH
 from chronicle.readers.step_axis import last_word
-
-LOADED, RESUMED = "loaded", "resumed"  # of a checkpoint
-LAUNCH = "launch"  # a line that says when a training began
-REPEATED = "repeated"  # a heading of the log's beginning that comes again
-TRIAL = "trial"  # the heading of one of several trainings
-SETTINGS = "settings"  # the same, by what is set for it
-EVALUATES = "evaluates"  # the heading of the results of an evaluation, or of the training again
 
 _EVALUATION = re.compile(
     r"(?<![\w/.\\-])(?:(val|valid|validat(?:e|ion)|eval|evaluat(?:e|ion)|test|dev|cv)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/\\-]|\.\w)",
@@ -121,20 +115,21 @@ _A_SETTING = re.compile(r"\W*(?:\w+[ _])?\w+[\"']?\s*[:=]\s*\d+\W*")  # `seed: 4
 def _words_of(named: Sequence[Pair], text: str) -> Words:
     is_bar = any(pair.name == PROGRESS for pair in named)
     checkpoint = None if is_bar else _CHECKPOINT.match(text)
-    event = (checkpoint.lastgroup or "") if checkpoint else ""
+    event = Event(checkpoint.lastgroup or "") if checkpoint else Event.NONE
     if not checkpoint and not named and _LAUNCH.match(text):
-        event = LAUNCH
+        event = Event.LAUNCH
     if not named and (heading := _OF_EVALUATION.fullmatch(text) or _PHASE_ALONE.fullmatch(text)):
-        return Words((heading["phase"] or "").lower(), EVALUATES)
+        return Words((heading["phase"] or "").lower(), Event.EVALUATES)
     if not is_bar and _RESUMED.match(text):
-        event = RESUMED
+        event = Event.RESUMED
     trial, is_heading = _trial(named, text)
     if not is_heading and _is_heading_of_settings(named, text):
-        event = SETTINGS
+        event = Event.SETTINGS
     is_object = text[:1] == "{" or "Namespace(" in text
     are_settings = is_object and len(_TEXT_AS_VALUE.findall(text)) >= _FEWEST_TEXTS
     are_settings = are_settings and not any(is_result(pair.name) for pair in named)
-    return Words(_evaluation_of(named, text), event or TRIAL * is_heading, trial, are_settings)
+    event = Event.TRIAL if is_heading and not event else event
+    return Words(_evaluation_of(named, text), event, trial, are_settings)
 
 
 def _evaluation_of(named: Sequence[Pair], text: str) -> str:
@@ -195,7 +190,6 @@ def is_resumed(line: str) -> bool:
     return may_be and _RESUMED.match(line[words_start(line)[1] :].strip()) is not None
 
 
-_PART = "part"  # the event of a line that is one pair of a block
 _BAR_PICTURE = re.compile(r"%\|[ \u2580-\u259f]*\|")  # differs in each line
 _RULE = re.compile(r"[-=#*_+|\s\u2500-\u257f]{6,}")
 _RULES_AND_BLANKS = " \t-=#*_+|>"
@@ -378,12 +372,12 @@ class Gatherer:
                 continue
             line = Line(line.number, line.text, False, reading.who, reading.time, reading.start)
             form = reading.form
-            if form.event == _PART:
+            if form.event == Event.PART:
                 pair = Pair(form.names[0], reading.values[0], reading.ends.get(0, 0))
                 yield from self._add_to_block(pair, line)
-            elif form.event == LOADED and not form.names:  # which ends no block
+            elif form.event == Event.LOADED and not form.names:  # which ends no block
                 yield Record(reading, (line,))
-            elif form.names or form.event in (EVALUATES, LAUNCH, REPEATED, RESUMED, TRIAL):
+            elif form.names or form.event not in (Event.NONE, Event.SAVED):
                 yield from self._end_block()
                 yield Record(reading, (line,))
         yield from self._end_block(of_log=True)
@@ -402,7 +396,7 @@ class Gatherer:
         """What a line says by itself; None where that depends on the lines before it."""
         text = _BAR_PICTURE.sub("%| |", line.text) if "%|" in line.text else line.text
         reading = None if self._in_summary else self.shapes.reading(text.encode()) or self._parse(text)
-        if reading is None or reading.form.event == _PART:
+        if reading is None or reading.form.event == Event.PART:
             return reading
         words = line.text[reading.start :].strip(_RULES_AND_BLANKS)
         if not (reading.form.names or reading.form.event) and HEADING.match(words):
@@ -410,7 +404,7 @@ class Gatherer:
             if not self._has_metric and len(self._headings) < _MOST_HEADINGS:
                 self._headings[words] = None
             elif self._has_metric and words in self._headings:
-                reading = reading._replace(form=form_of((), Words(event=REPEATED)))
+                reading = reading._replace(form=form_of((), Words(event=Event.REPEATED)))
         self._has_metric = self._has_metric or any(map(is_result, reading.form.names))
         return reading
 
@@ -420,7 +414,7 @@ class Gatherer:
         words, indentation = in_english(as_read(text[start:].strip())), _indentation(text, start)
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or BOX.fullmatch(words):
             return None
-        vars(table := Table()).update(vars(self._table))
+        table = copy(self._table)
         if table.read(words, indentation) is not None or vars(table) != vars(self._table):
             return None
         named = _named(words)
@@ -428,9 +422,9 @@ class Gatherer:
             named = ()
         reading = _reading(named, words)
         is_alone = len(named) == 1 and words.lstrip(_BULLETS).startswith(named[0].name)
-        is_event = reading.form.event == SETTINGS or _CHECKPOINT.match(words) or _RESUMED.match(words)
+        is_event = reading.form.event == Event.SETTINGS or _CHECKPOINT.match(words) or _RESUMED.match(words)
         if is_alone and not (is_event or _trial(named, words)[1]):
-            reading = reading._replace(form=form_of(reading.form.names, Words(event=_PART)))
+            reading = reading._replace(form=form_of(reading.form.names, Words(event=Event.PART)))
         return reading._replace(who=who, start=start, time=time_in(text[:start]))
 
     def _records_in_context(self, line: Line) -> Iterator[Record]:

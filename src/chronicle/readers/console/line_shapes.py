@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property, lru_cache
 from math import isfinite
 from operator import itemgetter
@@ -84,12 +85,25 @@ class Plan:
     beside: Beside = Beside()
 
 
+class Event(StrEnum):
+    """What a line tells beside its numbers."""
+
+    NONE = ""
+    PART = "part"  # it is one pair of a block
+    SAVED, LOADED, RESUMED = "saved", "loaded", "resumed"  # of a checkpoint
+    LAUNCH = "launch"  # when a training began
+    REPEATED = "repeated"  # it is a heading of the log's beginning that comes again
+    TRIAL = "trial"  # it is the heading of one of several trainings
+    SETTINGS = "settings"  # the same, by what is set for it
+    EVALUATES = "evaluates"  # it is the heading of the results of an evaluation, or of the training again
+
+
 class Words(NamedTuple):
     """The word of an evaluation in a line, its event, of which training it is (``fold 3``), and whether it is
     all arguments of a program, of which none counts."""
 
     evaluation: str = ""
-    event: str = ""
+    event: Event = Event.NONE
     trial: str = ""
     are_settings: bool = False
 

@@ -32,6 +32,7 @@ from chronicle.readers.read_on import opened
 from chronicle.readers.text import Head, clean, json_or_none
 
 Column = tuple["array[float]", "array[int]"]  # values, and the rows in which they stand
+Cells = tuple[Floats, NDArray[np.int32]]  # the same of a column to which nothing is added
 
 
 class Rows:
@@ -85,22 +86,6 @@ class Rows:
         _append(self.steps, steps)
         _append(self.times, times)
 
-    def join(self, other: Rows) -> None:
-        """All rows of another table but those that have the step and the values of the row before."""
-        steps = np.array(other.steps)
-        is_new = np.ones(len(steps), bool)
-        is_new[1:] = steps[1:] != steps[:-1]
-        for name in other.columns:
-            values = other.column(name)
-            both_nan = np.isnan(values[1:]) & np.isnan(values[:-1])
-            is_new[1:] |= (values[1:] != values[:-1]) & ~both_nan
-        new_row = len(self.steps) + np.cumsum(is_new) - 1
-        for name, (numbers, at) in other.columns.items():
-            rows = np.array(at, np.int64)
-            self.fill(name, new_row[rows[is_new[rows]]], np.array(numbers)[is_new[rows]])
-        for to, column in ((self.lines, other.lines), (self.steps, steps), (self.times, other.times)):
-            _append(to, np.array(column)[is_new])
-
     def column(self, name: str) -> Floats:
         """A metric in every row, NaN where it has no value."""
         values, at = self.columns.get(name, ((), ()))
@@ -108,7 +93,17 @@ class Rows:
         by_row[np.array(at, np.int64)] = values
         return by_row
 
-    def fill(self, name: str, rows: Steps, values: Floats) -> None:
+    def cells(self) -> dict[str, Cells]:
+        """All metrics as they are, in arrays that share their memory."""
+        return {n: (np.frombuffer(c[0]), np.frombuffer(c[1], np.int32)) for n, c in self.columns.items()}
+
+    def replace_cells(self, columns: Mapping[str, Cells]) -> None:
+        """Other metrics in the place of all so far."""
+        self.columns = {}
+        for name, (values, rows) in columns.items():
+            self.fill(name, rows, values)
+
+    def fill(self, name: str, rows: NDArray[Any], values: Floats) -> None:
         """Adds values of one metric in rows that exist, or that are about to be added."""
         if len(rows):
             numbers, at = self._column(name)
@@ -146,18 +141,13 @@ class Rows:
         return self.columns.get(name) or self.columns.setdefault(clean(name), (array("d"), array("i")))
 
 
-def as_column(values: Floats, rows: Steps) -> Column:
-    """A column of these values in these rows."""
-    return array("d", values), array("i", rows.tolist())
-
-
-def leave_first_of_epoch(columns: dict[str, Column], names: Iterable[str]) -> None:
+def leave_first_of_epoch(columns: dict[str, Cells], names: Iterable[str]) -> None:
     """Leaves the first showing of metrics that are measured once an epoch and shown by every bar until the
     next one: of these ``names`` those that change once in most of the epochs. A frozen one does not
     change."""
     epoch_values, in_rows = next((c for name, c in columns.items() if name.lower() == "epoch"), ((), ()))
     for name in names if len(epoch_values) else ():
-        values, rows = (np.array(cells) for cells in columns[name])
+        values, rows = columns[name]
         epochs = np.array(epoch_values)[np.maximum(np.searchsorted(in_rows, rows, side="right") - 1, 0)]
         ends = np.flatnonzero(np.append(epochs[1:] != epochs[:-1], True))
         changes = 1 + np.flatnonzero(~equal(values[1:], values[:-1]))
@@ -166,7 +156,7 @@ def leave_first_of_epoch(columns: dict[str, Column], names: Iterable[str]) -> No
         if often and 2 * len(changes) >= len(ends) and (np.diff(of_epochs) > 0).all():
             unchanged = np.setdiff1d(np.arange(1, len(ends)), of_epochs)
             first = np.unique(np.concatenate([[0], changes, ends[unchanged]]))
-            columns[name] = as_column(values[first], rows[first])
+            columns[name] = values[first], rows[first]
 
 
 def _append(to: array[Any], numbers: NDArray[Any]) -> None:
@@ -360,13 +350,6 @@ class Log:
         self.rows.extend(lines, steps, columns, times)
         known = finite_of(times)
         self.step, self.time = int(steps[-1]), float(known[-1]) if len(known) else self.time
-
-    def add_rows(self, rows: Rows) -> None:
-        """Records whose steps were only found later; those that `tee` wrote twice are taken once."""
-        self.rows.join(rows)
-        if len(rows):
-            self.step = rows.steps[-1]
-            self.time = next((time for time in reversed(rows.times) if time == time), self.time)
 
     def leads(self, names: Iterable[str], who: str) -> bool:
         """Whether what a rank says under these names is kept, whatever other ranks say."""
