@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from tests.depth import LONG, few
 from tests.readers import tables as generated
-from tests.readers.console.test_rows_without_names import in_groups
 from tests.readers.gold import EXAMPLES, examples
 from tests.readers.test_tables_in_blocks import attempts
 from tests.work import n_calls
@@ -124,13 +123,6 @@ def test_damaged_event_files_are_read_on(tmp_path: Path) -> None:
         if seed % 3 == 0:
             content[len(content) // 2 : len(content) // 2 + 3000] = bytes(3000)
         grows(tmp_path / example.name, tmp_path / f"kept {seed}", bytes(content), cuts(content, seed, 5))
-
-
-@pytest.mark.slow
-def test_a_table_under_two_lines_of_names_is_read_on(tmp_path: Path, begun: list[int]) -> None:
-    content = in_groups(1 + ENOUGH // 70).encode()
-    grows(tmp_path / "log.txt", tmp_path / "kept", content, cuts(content, 0, 4))
-    assert any(begun)
 
 
 def rows(first: int, n: int) -> bytes:

@@ -32,19 +32,6 @@ def test_the_counter_of_an_evaluation_places_no_training(tmp_path: Path) -> None
     assert points(attempt, "test/episode")[-1] == (9, 180.0)
 
 
-def test_a_bar_that_moves_on_with_the_epoch_counts_epochs(tmp_path: Path) -> None:
-    """A launch that goes on counts its own epochs, and says in brackets which ones they are of all."""
-
-    def epochs(first: int, n: int) -> str:
-        lines = (f"==> Epoch {k + 1} ({first + k}/64)\nmean loss: {3 - (first + k) / 64}\n" for k in range(n))
-        return "loaded the checkpoint, training goes on\n" + "".join(lines)
-
-    logs = attempts(tmp_path, epochs(1, 6) + epochs(5, 9))
-    assert {log.axis for log in logs} == {"epoch"}
-    places = [*range(1, 7), *range(5, 14)]
-    assert [point for log in logs for point in points(log, "mean loss")] == [(n, 3 - n / 64) for n in places]
-
-
 def test_the_batches_of_a_cross_validation_are_no_training(tmp_path: Path) -> None:
     """WeNet prints `TRAIN Batch 4/100` of epoch 4, and `CV Batch 4/100` of what is held out there."""
     text, head = "", "2022-07-01 10:00:00,123 DEBUG"

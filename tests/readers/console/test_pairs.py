@@ -30,7 +30,6 @@ LINES = {
         "step": 200, "average loss": 1.5, "steps without apparent progress": 40,
     },
     "('cost: ', 0.5)": {"cost": 0.5},
-    "Loss [31, 100](epoch, minibatch):  3.25": {"epoch": 31, "minibatch": 100, "Loss": 3.25},
     "Epoch: 5 | mAP@0.5: 0.5 | mAP@0.50:0.95: 0.25": {"Epoch": 5, "mAP@0.5": 0.5, "mAP@0.50-0.95": 0.25},
     "---------loss---------:  tensor(0.5, device='cuda:3', grad_fn=<DivBackward0>)": {"loss": 0.5},
     "Test accuracy ...... : 0.75": {"Test accuracy": 0.75},

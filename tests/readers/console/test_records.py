@@ -327,22 +327,6 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "step",
     ),
-    "a table without borders, with blank cells": (
-        "  Iteration    TimeElapsed    TrainingLoss    ValidationLoss    ValidationAccuracy\n"
-        "  _________    ___________    ____________    ______________    __________________\n"
-        + "".join(
-            f"{i:11}       00:00:0{i % 10}{5 - i / 2:16.4f}"
-            + (f"{0.25:18.4f}{75:22}\n" if i % 5 == 0 else " " * 40 + "\n")
-            for i in STEPS
-        )
-        + f"{11:11}       00:00:01{'':16}{0.125:18.4f}{80:22}\n",
-        {
-            "TrainingLoss": LOSS,
-            "ValidationLoss": [(5, 0.25), (10, 0.25), (11, 0.125)],
-            "ValidationAccuracy": [(5, 75.0), (10, 75.0), (11, 80.0)],
-        },
-        "step",
-    ),
     "rounds of gradient boosting that tell a score of held-out data alone": (
         repeated("[{i}]\tvalidation_0-auc:0.5\tvalidation_1-auc:{loss}\n"),
         {"validation_0-auc": steps(*STEPS, first=0.5, by=0), "validation_1-auc": LOSS},
@@ -722,12 +706,6 @@ LOGS: dict[str, tuple[str, Points, str]] = {
     "a metric whose name ends with its step": (
         repeated("Training average loss at step {i}: {loss}\nValid MRR at step {i}: 0.5\n"),
         {"Training average loss": LOSS, "Valid MRR": steps(*STEPS, first=0.5, by=0)},
-        "step",
-    ),
-    "an epoch and a batch in one number, as cuda-convnet prints them": (
-        "Training ConvNet\n"
-        + repeated("1.{i}... logprob:  {loss}, 0.125 (1.431 sec)\nlogprob:  0.5, 0.25\n"),
-        {"epoch": steps(*STEPS, first=1.0, by=0), "logprob": LOSS},
         "step",
     ),
     "a counter that is cut short": (

@@ -6,10 +6,9 @@ import math
 from pathlib import Path
 
 import pytest
-from tests.logs import Points, points, read_text
+from tests.logs import points, read_text
 
 from chronicle.errors import UnknownFormat
-from chronicle.model import Attempt
 from chronicle.readers import read
 
 EPOCHS = range(9)
@@ -103,54 +102,6 @@ def test_the_log_of_rwkv_holds_all_of_its_launches(tmp_path: Path) -> None:
     assert [sorted(attempt.series) for attempt in attempts] == 3 * [["loss", "lr", "ppl"]]
 
 
-# --- names that stand above ---
-
-HEAD = """** start training here! **
-                     |---------- VALID-----|---- TRAIN/BATCH ----------------
-rate     iter  epoch | dice   loss         | loss           | time
-----------------------------------------------------------------------------
-0.00e+0   00000000*   0.00 | 0.046  0.667  | 0.000  0.000   |  0 hr 00 min
-"""
-
-
-def in_groups(n: int) -> str:
-    """A log of a table in groups, of n rows behind that of step 0."""
-    row = "5.00e-5   {i:08}*   {i:.2f} | 0.5  {loss:.3f}  | {other:.3f}  0.250   |  0 hr {i:02} min\n"
-    return HEAD + "".join(row.format(i=i, loss=1 / i, other=2 / i) for i in range(1, n + 1))
-
-
-def table(attempt: Attempt) -> Points:
-    return {name: values[:2] for name, values in points(attempt).items()}
-
-
-def test_a_table_under_two_lines_of_names_is_read_by_group(tmp_path: Path) -> None:
-    """What was not yet measured stands as zeros before the first step, and is no sample."""
-    attempt = read_text(tmp_path, in_groups(9))
-    assert table(attempt) == {
-        "learning rate": [(0, 0.0), (1, 5e-05)],
-        "epoch": [(0, 0.0), (1, 1.0)],
-        "VALID dice": [(0, 0.046), (1, 0.5)],
-        "VALID loss": [(0, 0.667), (1, 1.0)],
-        "TRAIN loss": [(1, 2.0), (2, 1.0)],
-        "TRAIN loss (2)": [(1, 0.25), (2, 0.25)],
-    }
-    roles = [attempt.series[name].role.value for name in ("VALID dice", "VALID loss", "TRAIN loss")]
-    assert roles == ["validation-score", "validation-loss", "loss"]
-
-
-def test_a_row_in_groups_may_lack_the_last_border_of_its_header(tmp_path: Path) -> None:
-    """Its last group may have no name, and no bar ends its rows."""
-    head = (
-        "     |----- VALID -----|----- TRAIN -----|---Accuracy---|--------|\n"
-        "lr    iter   epoch | loss  top-1 | loss  top-1 |  Current Best | time   |\n"
-    )
-    row = "0.0001  {i}.0  {i}.0 | 0.5  {a:.3f} | {b:.3f}  75.0  |   80.5   |  0 hr 06 min\n"
-    rows = "".join(row.format(i=i, a=50 + i, b=1 / i) for i in range(1, 9))
-    read = table(read_text(tmp_path, head + "-" * 40 + "\n" + rows))
-    assert read["TRAIN loss"] == [(1, 1.0), (2, 0.5)]
-    assert read["VALID top-1"] == [(1, 51.0), (2, 52.0)]
-
-
 # --- what is no log ---
 
 NO_LOGS = {
@@ -178,36 +129,6 @@ def test_numbers_that_no_order_explains_are_no_log(name: str, tmp_path: Path) ->
     (tmp_path / "data.txt").write_text(NO_LOGS[name])
     with pytest.raises(UnknownFormat):
         read(tmp_path / "data.txt")
-
-
-def test_rows_of_nep_are_named_as_its_documentation_names_them(tmp_path: Path) -> None:
-    """The `loss.out` of a neuroevolution potential: a row every hundred generations."""
-    cells = "{loss:.5f} 0.02000 0.03000 0.25000 0.50000 1.00000 0.30000 0.40000 0.75000"
-    text = "".join(f"{100 * (i + 1):<8}{cells.format(loss=9 - i / 2)}\n" for i in EPOCHS)
-    attempt = read_text(tmp_path, text)
-    assert points(attempt)["loss"] == [(100 * (i + 1), 9 - i / 2) for i in EPOCHS]
-    assert attempt.series["loss"].role == "loss"
-    assert {name: series.values[0] for name, series in attempt.series.items() if name != "loss"} == {
-        "l1_regularization_loss": 0.02,
-        "l2_regularization_loss": 0.03,
-        "train/rmse_energy": 0.25,
-        "train/rmse_force": 0.5,
-        "train/rmse_virial": 1.0,
-        "test/rmse_energy": 0.3,
-        "test/rmse_force": 0.4,
-        "test/rmse_virial": 0.75,
-    }
-
-
-@pytest.mark.parametrize(("every", "first"), [(50, 9.0), (100, 0.04)])
-def test_ten_numbers_that_nep_cannot_have_written_stay_without_names(
-    every: int, first: float, tmp_path: Path
-) -> None:
-    """Of other generations than hundreds, or with a loss that is less than its own terms."""
-    cells = f"{first:.5f} 0.02000 0.03000 0.25000 0.50000 1.00000 0.30000 0.40000 0.75000"
-    text = "".join(f"{every * (i + 1)} {cells}\n" for i in EPOCHS)
-    with pytest.raises(UnknownFormat, match="holds numbers without names"):
-        read_text(tmp_path, text)
 
 
 def test_names_and_cells_in_tuples_are_columns(tmp_path: Path) -> None:

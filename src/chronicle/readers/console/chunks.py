@@ -274,9 +274,9 @@ _BEGINS_LIKE_RECORD = re.compile(
     rb"|[^\w\n]{0,24}(?:ep(?:ochs?|isodes?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
     rb"|\W{0,84}(?:test|val|eval|dev)[a-z]{0,7}(?: [a-z]{1,11})?\s?(?::|\.{2,3}|[\])>=*#-]{1,84}:?)\s*$"
     rb"|\| {1,60}\|(?:[a-z(): .-]{0,60}\|){1,62}\s*$"  # the second line of a header
-    rb"|\| [\w/]+ *\| *\|$|\s{0,8}[a-z]+\s+(?:iter|step|epoch)\b[^\n]{1,200}\|"
+    rb"|\| [\w/]+ *\| *\|$"
 )
-_WORDS_OF_RECORDS = re.compile(rb"(?:nan|inf)\b(?<!\w...)|best iteration|\|-{3,}\s{0,8}[a-z]")
+_WORDS_OF_RECORDS = re.compile(rb"(?:nan|inf)\b(?<!\w...)|best iteration")
 
 
 class PossibleRecord:

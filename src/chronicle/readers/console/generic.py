@@ -155,7 +155,7 @@ def _without_lag(steps: Steps, values: Floats) -> Steps:
 
 
 @dataclass
-class _Launch:
+class _NextLaunch:
     """The launch that may begin at the next count, and why."""
 
     event: Event = Event.NONE  # that announced it
@@ -194,7 +194,7 @@ class LogReader:
         self._evaluation = ""  # that was announced, until something counts
         self._headed = math.nan  # the epoch in the line before, if that is a heading
         self._announced = False  # whether one was, in this epoch
-        self._launch = _Launch()
+        self._launch = _NextLaunch()
         self._heading: Record | None = None  # with settings, perhaps of the launch that begins below it
         self._loaded = ""  # what was said of checkpoints that were loaded since something counted
         self._named_trial = self._trial = ""  # the training named last, and the one to which the rows belong
@@ -305,7 +305,7 @@ class LogReader:
         if launch.resumed:
             log.launch(facts | {"resumed": True})
             log.facts |= {} if len(log.rows) else {"resumed": True}  # there may be no other launch
-        self._launch, self._trial = _Launch(), trial
+        self._launch, self._trial = _NextLaunch(), trial
         is_first = plan.by_row or is_other_stage or not len(log.rows)
         by_count = is_other_trial or begins_pass or launch.event == Event.LAUNCH
         heading, self._heading = self._heading, None

@@ -36,7 +36,7 @@ _EVALUATION = re.compile(
     r"(?<![\w/.\\-])(?:(val|valid|validat(?:e|ion)|eval|evaluat(?:e|ion)|test|dev|cv)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/\\-]|\.\w)",
     re.IGNORECASE,
 )
-OF_TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
+OF_TRAINING = re.compile(rf"(?<![\w/.\\-]){pairs.A_TRAINING}(?![\w/.\\-])", re.IGNORECASE)
 _CHECKPOINT = re.compile(
     r"[^\w\n]{0,8}(?:(?:[a-z]+ ){0,3}(?:checkpoint|ckpt|snapshot|model|weights|state)(?: \w+){0,2}?:? "
     r"|[a-z]+ly )?"
@@ -72,7 +72,7 @@ _LAUNCH = re.compile(
 )
 # "Test Error: ", as of PyTorch's first tutorial.
 _OF_EVALUATION = re.compile(
-    r"[^\w\n]{0,8}(?P<phase>test|val(?:id(?:ation)?)?|eval(?:uation)?|dev)"
+    rf"[^\w\n]{{0,8}}(?P<phase>{pairs.AN_EVALUATION})"
     r"(?:(?: (?:errors?|results?|metrics|performance|set))?:| (?:begins?|start(?:s|ed)?)(?:\.\.\.|:))\s*",
     re.IGNORECASE,
 )
@@ -333,11 +333,6 @@ def _named(text: str) -> Sequence[Pair]:
     return () if _VARIABLE.match(text) else tuple(map(_as_bar, pairs_in(text)))
 
 
-def _indentation(text: str, start: int) -> int:
-    """Where the words of a line that begin behind ``start`` stand in it."""
-    return len(text) - len(text[start:].lstrip())
-
-
 class Gatherer:
     """Gathers the lines of a log into records. ``shapes`` are those that another one has learned."""
 
@@ -411,11 +406,11 @@ class Gatherer:
     def _parse(self, text: str) -> Reading | None:
         """What a line says that means the same wherever it stands; None for any other line."""
         who, start = words_start(text)
-        words, indentation = in_english(as_read(text[start:].strip())), _indentation(text, start)
+        words = in_english(as_read(text[start:].strip()))
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or BOX.fullmatch(words):
             return None
         table = copy(self._table)
-        if table.read(words, indentation) is not None or vars(table) != vars(self._table):
+        if table.read(words) is not None or vars(table) != vars(self._table):
             return None
         named = _named(words)
         if len(named) == 1 and pairs.STATEMENT.search(text):  # the words have lost their indentation
@@ -443,7 +438,7 @@ class Gatherer:
                 yield from self._add_to_block(Pair(self._group + box[1], value), line, boxed=True)
         else:
             layout = self._table.layout
-            row = self._table.read(text, _indentation(line.text, line.start))
+            row = self._table.read(text)
             if layout != self._table.layout:
                 self.shapes = Shapes(self._parse)
             named = _named(text) if row is None else row

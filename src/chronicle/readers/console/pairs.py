@@ -22,6 +22,7 @@ from chronicle.readers.console.chunks import as_read, units_as_names
 from chronicle.readers.step_axis import EPOCH_WORDS, is_counter, last_word, may_count, rank_of_name
 
 PROGRESS = "progress"  # the name of "12/100" and of bars
+A_TRAINING, AN_EVALUATION = r"train(?:ing)?", r"val(?:id(?:ation)?)?|eval(?:uation)?|test|dev"  # patterns
 IMPROVED = "improved "  # begins the name of a loss that is logged only when it is the best so far, or again
 _JUDGED = {*JUDGED, Role.GRAD_NORM, Role.LEARNING_RATE}
 
@@ -123,9 +124,6 @@ _WORDINGS: tuple[tuple[str, str, Any], ...] = (
     # DARTS and what was made of it: batch, loss, and two accuracies
     ("e", rf"^(train|valid|test) (\d{{3,9}}) ([\d.]+e[-+]\d+) ({_FLOAT}) ({_FLOAT})$",
      r"\1 loss = \3, \1 top1 = \4, \1 top5 = \5"),
-    # "Loss [31, 100](epoch, minibatch): 3.25": what it is counted by
-    ("](", r"^([A-Za-z][\w ]{0,40}?) ?\[(\d{1,9}), ?(\d{1,12})\]\(([a-z]+), ?([a-z]+)\)(?=: )",
-     r"\4 \2, \5 \3, \1"),
     ("@0.5", r"(?<=@0\.50):(?=0\.95)|(?<=@0\.5):(?=0\.95)", "-"),  # a mean of thresholds, of YOLOv6
     # "loss ------: 0.5", "accuracy ......: 0.75"
     ("", r"(?<=\w) ?[-=*.]{3,40} ?(?=[:=]\s)", ""),
@@ -147,9 +145,7 @@ _WORDINGS: tuple[tuple[str, str, Any], ...] = (
      "val/mAP = "),
     ("maxDets=", r"\bAverage (?:Precision|Recall)\b.*", ""),
     ("[E ", r"\[E (?=\d{1,9} \| it \d)", "[epoch "),  # Glue Factory
-    ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),  # cuda-convnet
     ("ounter ", r"(?<=\d)\.(?=[A-Z]\w{4,12} \d)", ". "),  # "loss 0.25.Counter 1/10"
-    ("logprob: ", r"^logprob: ", "test logprob: "),
     # "Training average loss at step 100: 1.62", "eval @ 4000 steps: cost=2.5"
     (" steps", r"(?:@|\bat) (\d{1,15}) (step|iteration|update|episode)s?\b", r", \2 \1"),
     ("nd of epoch ", r"(?i) at (?:the )?end of (?=epoch \d{1,9}(?!\.?\d))", ", "),  # a counter behind "loss"
@@ -199,9 +195,6 @@ _WORDINGS: tuple[tuple[str, str, Any], ...] = (
     # "[   1000 steps] reward=0.5", "5000 episodes: reward 2.5"
     ("s", r"(?i)^[^\w\n]{0,16}(\d{1,15}) (step|iter(?:ation)?|update|epoch|ep(?:isode)?)s(?:\]:?|:) "
      r"(?=[a-z])", r"\2 \1, "),
-    # "Epoch and iter 0 10 Loss 39.08"
-    (" and ", r"^([A-Za-z]\w{0,20}) and ([A-Za-z]\w{0,20})[ :]{1,3}(\d{1,12})[ ,/]{1,2}(\d{1,12})(?=[\s,:])",
-     r"\1 \3 \2 \4"),
     # "Rewards => Avg: 0.5, Max: 1.5", "Loss: mean=2.5, std=0.5": statistics of what stands before them
     ("", r"(?i)^[^\w\n]{0,8}([a-z][a-z ]{2,30}?) {0,20}(?:[=-]>|[:|]) {0,8}"
      r"((?:avg|average|mean|median) ?[:=].*)", lambda match: _STATISTIC.sub(rf"{match[1]} \1", match[2])),
@@ -289,9 +282,7 @@ _DECIMAL_COMMA = re.compile(
     r"(?![\d.]|,\d)"
 )
 # A phase in square brackets behind a name: `Loss [train]: 0.5`.
-_PHASE_IN_BRACKETS = re.compile(
-    r"(?i)(?<=\w) ?\[(train|training|val|valid|validation|test|dev|eval)\](?=\s?[:=])"
-)
+_PHASE_IN_BRACKETS = re.compile(rf"(?i)(?<=\w) ?\[({A_TRAINING}|{AN_EVALUATION})\](?=\s?[:=])")
 
 
 def _each_named(match: re.Match[str]) -> str:
@@ -369,7 +360,7 @@ _HISTORY = re.compile(r"""["']\w{1,60}["']: \[(?:[-+.\deEnaif]+, ){3}[^\]]*\]?""
 _PART_NAME = re.compile(
     r"""["']([A-Za-z_][\w ./-]{0,60})["']\s?:|(?:^|(?<=, ))([A-Za-z_]\w{0,60}) (?=[-\d])"""
 )
-_PHASE = re.compile(r"(?i)(?<![\w/])(train(?:ing)?|val(?:id(?:ation)?)?|eval(?:uation)?|test|dev)(?![\w/])")
+_PHASE = re.compile(rf"(?i)(?<![\w/])({A_TRAINING}|{AN_EVALUATION})(?![\w/])")
 _A_PHASE = re.compile(rf"(?i)(?<![a-z])(?:{'|'.join(sorted(OF_PHASES))})(?![a-z])")
 _COPULA = {"is", "was", "are", "equals"}  # "loss is 2.5" names a loss, but `IS` alone the Inception Score
 _JOINING = re.compile(r"(?i)^(?:(?:with|and|its|the) )+(?=[a-z])")

@@ -41,7 +41,7 @@ from chronicle.readers.console.line_shapes import Plan, Shapes, is_round
 from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, is_known, key_of
 from chronicle.readers.console.text_tables import header, pairs_in
 from chronicle.readers.items import FEWEST_ITEMS, names_an_evaluation
-from chronicle.readers.step_axis import Column, axis_of_rank, goes_up_and_down, is_whole, last_word, step_rank
+from chronicle.readers.step_axis import Column, axis_of_rank, goes_up_and_down, is_whole, last_word
 from chronicle.readers.text import Head
 
 MOST_LINES = 6000  # that are read from either end
@@ -145,7 +145,7 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
         beside_metrics=_counters_beside_metrics(training),
         moving=_moving_shapes(records),
         beside=beside_counts(records),
-        alike={**_alike(records, [*counters]), **_of_epochs(records, keys)},
+        alike=_alike(records, [*counters]),
     )
     without_bars = replace(plan, counters=frozenset(key for key in keys if f"{PROGRESS}/" not in key))
     for tried in (plan, without_bars) if without_bars.counters != keys else (plan,):
@@ -304,21 +304,6 @@ def _alike(records: Sequence[Record], counters: Sequence[str]) -> dict[str, tupl
     return dict.fromkeys(enough, best)
 
 
-def _of_epochs(records: Iterable[Record], counters: Collection[str]) -> dict[str, tuple[int, str]]:
-    """The bars that move on as far as the epoch in their line does, and so count epochs, as in `Epoch 1
-    (15/128)` of a launch that goes on: with the rank of an epoch and their name. {} if others count, too."""
-    named = (record for record in records if record.epoch)
-    bars = ((r.epoch, pair) for r in named for _, pair in r.counters if r.epoch and pair.name == PROGRESS)
-    of_epochs = set[str]()
-    for bar, counts in gathered((key_of(pair), (epoch.value, pair.value)) for epoch, pair in bars).items():
-        epochs, places = np.diff(np.array(counts), axis=0).T
-        goes_on = epochs >= 0  # else another launch begins
-        if np.count_nonzero(epochs > 0) >= _FEWEST_EPOCHS and (epochs == places)[goes_on].all():
-            of_epochs.add(bar)
-    rank = step_rank("epoch") or 0
-    return dict.fromkeys(of_epochs, (rank, PROGRESS)) if of_epochs.issuperset(counters) else {}
-
-
 def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
     """The name whose whole numbers rise exactly where the best counter restarts, in lines that name no epoch:
     a cycle, a round or a stage, whatever it is called. Where epochs alone count, a round that changes where
@@ -355,12 +340,10 @@ def _counts_restarts(values: Sequence[float], inner: Sequence[float], *, all_of_
 
 
 def _is_twofold(occurrences: Sequence[Pair]) -> bool:
-    """Whether a counter gives an epoch, and the batch in it is what it counts up to: that is what grows."""
+    """Whether a counter gives an epoch, and the batch in it is what it counts up to (WeNet): that grows."""
     n_ends = len({pair.of for pair in occurrences})
-    return (
-        n_ends > max(_FEWEST_STEPS, len({pair.value for pair in occurrences}))
-        and occurrences[0].name != PROGRESS
-    )
+    is_bar = occurrences[0].name == PROGRESS
+    return not is_bar and n_ends > max(_FEWEST_STEPS, len({pair.value for pair in occurrences}))
 
 
 @dataclass

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from chronicle.metrics.values import gathered
 from chronicle.readers.columns import number
-from chronicle.readers.console.pairs import LOSSES_OF_VITS, Pair, counts, is_result, pairs
+from chronicle.readers.console.pairs import LOSSES_OF_VITS, Pair, is_result, pairs
 from chronicle.readers.facts import scalar, settings_in, without_frames
 from chronicle.readers.step_axis import step_rank
 
@@ -47,26 +47,24 @@ _TO_COPY = re.compile(r"\bcopypaste: (?:(?P<task>Task: .*)|(?P<cells>.*,.*))")
 
 class Header(NamedTuple):
     """The names of the columns; ``words`` are all words of the line, if one blank separates two names.
-    ``are_in_tuples``: some stand in tuples of Python, as the cells below them do. ``spans``: where the names
-    begin and end in their line, if no borders part them."""
+    ``are_in_tuples``: some stand in tuples of Python, as the cells below them do."""
 
     names: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     are_in_tuples: bool = False
-    spans: tuple[tuple[int, int], ...] = ()
 
     @property
     def is_of_classes(self) -> bool:
         """Whether each row is of a class of things, and the one called "all" of their mean (Ultralytics)."""
         return self.names[0].lower() == "class"
 
-    def cells(self, text: str, indentation: int = 0) -> list[str]:
+    def cells(self, text: str) -> list[str]:
         """The cells of a line, as many as there are names if it can be taken apart so; some may be blank."""
         n_names = len(self.names)
         cells = _bordered(text) or text.split()
         if len(cells) < n_names:  # blanks separate cells within borders, too
-            placed = _within_borders(text) if "|" in text else self._placed(text, indentation)
-            cells = placed if len(placed) == n_names else text.replace("|", " ").split()
+            framed = _within_borders(text)
+            cells = framed if len(framed) == n_names else text.replace("|", " ").split()
         if len(cells) > n_names:
             cells = _BLANK_BEFORE_UNIT.sub("", text).split()
         if len(cells) > n_names and cells[0] == "#":
@@ -77,21 +75,10 @@ class Header(NamedTuple):
             return cells[1:]  # the index that pandas prints before each row, which begins with a count
         return cells
 
-    def _placed(self, text: str, indentation: int) -> list[str]:
-        """The cells of a line without borders under the names, blank where nothing stands: all end, or all
-        begin, where their names do. [] for any other line."""
-        placed = [(match.span(), match[0]) for match in re.finditer(r"\S+", text)]
-        for side in (1, 0):
-            cells = {span[side] + indentation: cell for span, cell in placed}
-            edges = [span[side] for span in self.spans]
-            if cells.keys() <= {*edges} and edges[:1] == [*cells][:1]:
-                return [cells.get(edge, "") for edge in edges]
-        return []
-
     def joined(self, text: str) -> Header | None:
         """The header with the second line of its names, which has borders and says no more of what counts;
         None for any other line. What stands in brackets is a unit."""
-        below = _within_borders(text) if len(self.names) > 2 and not self.spans else []
+        below = _within_borders(text) if len(self.names) > 2 else []
         are_words = any(below) and all(_BELOW.fullmatch(cell) for cell in below if cell)
         if not are_words or len(below) != len(self.names) or below[0]:
             return None
@@ -113,7 +100,6 @@ class Table:
         self._header = Header()
         self._other_header = Header()  # of the table before, if two of them alternate
         self._phases: tuple[str, ...] = ()
-        self._groups = Groups()
         self._has_rows = False  # under this header
         self._last_cells: list[str] = []
         self._unfinished = "", list[Pair]()  # the first cell of a row whose bar is cut, and it
@@ -122,21 +108,20 @@ class Table:
     @property
     def layout(self) -> tuple[object, ...]:
         """All that decides how a row is read."""
-        return self._header, self._phases, self._groups
+        return self._header, self._phases
 
-    def read(self, text: str, indentation: int = 0) -> list[Pair] | None:
-        """The pairs of a row, [] for a header or a row that says nothing new; None for any other line. Its
-        words begin behind ``indentation`` characters."""
+    def read(self, text: str) -> list[Pair] | None:
+        """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
         if "copypaste: " in text and (match := _TO_COPY.search(text)):
             return self._row_to_copy(match)
         if not self._has_rows and (joined := self._header.joined(text)):
             self._header = joined
             return []
         header = self._header
-        row = self._read_row(text, indentation)
+        row = self._read_row(text)
         if row is None and self._other_header.names:  # the other table goes on, its header was lost
             self._header, self._other_header = self._other_header, header
-            row = self._read_row(text, indentation)
+            row = self._read_row(text)
             if row is None:
                 self._header, self._other_header = header, self._header
         elif header.names and self._header.names != header.names:
@@ -155,34 +140,30 @@ class Table:
         named = zip(self._to_copy, values, strict=True) if len(values) == len(self._to_copy) else ()
         return [Pair(f"val/{self._task}/{name}", value) for name, value in named]
 
-    def _read_row(self, text: str, indentation: int) -> list[Pair] | None:
+    def _read_row(self, text: str) -> list[Pair] | None:
         bar = _BAR.search(text) if "%" in text else None
         under_way = bar is not None and bar[1] != "100"
         text = text[: bar.start()] if bar else text
         if self._header.are_in_tuples:
             text = _out_of_tuples(text)
-        if "|" in text and (in_groups := self._groups.read(text)):
-            self._groups = in_groups[0]
-            self._header = self._header._replace(names=tuple(chain(*self._groups.names)))
-            return in_groups[1]
         if names := header(text):
             words = tuple(text.split())
             names = names[:-1] if names[-1].lower() in _NOTES and len(names) > 2 else names
-            in_tuples, spans = _out_of_tuples(text) != text, _spans(names, text, indentation)
-            self._header = Header(names, words if len(words) > len(names) else names, in_tuples, spans)
+            in_tuples = _out_of_tuples(text) != text
+            self._header = Header(names, words if len(words) > len(names) else names, in_tuples)
             self._has_rows = False
             return []
         if (row := self._row_of_phases(text)) is not None or not self._header.names:
             return row
-        return self._row_under_header(text, indentation, under_way=under_way)
+        return self._row_under_header(text, under_way=under_way)
 
-    def _row_under_header(self, text: str, indentation: int, *, under_way: bool) -> list[Pair] | None:
+    def _row_under_header(self, text: str, *, under_way: bool) -> list[Pair] | None:
         """The pairs of a row of as many cells as the header has names, [] if it says nothing new or its bar
         is still ``under_way``; None for any other line."""
         cut = _CUT_BAR.search(text)
         if cut and len(text[: cut.start()].split()) == len(self._header.names):
             under_way, text = not "100".startswith(cut[1] or "-"), text[: cut.start()]
-        cells = self._header.cells(text, indentation)
+        cells = self._header.cells(text)
         self._header = self._header.of_row(cells, text)
         names = self._header.names
         if len(cells) != len(names) and "[" in text:
@@ -233,17 +214,6 @@ def _within_borders(text: str) -> list[str]:
     """The cells of a line that borders begin and end, also blank ones; [] for any other line."""
     is_framed = len(text) > 1 and text[0] == text[-1] == "|"
     return [cell.strip() for cell in text[1:-1].split("|")] if is_framed else []
-
-
-def _spans(names: Iterable[str], text: str, indentation: int) -> tuple[tuple[int, int], ...]:
-    """Where names begin and end in their line; () where borders part them, or one is not found."""
-    spans, at = list[tuple[int, int]](), 0
-    for name in names if "|" not in text else ():
-        if (begin := text.find(name, at)) < 0:
-            return ()
-        at = begin + len(name)
-        spans.append((begin + indentation, at + indentation))
-    return tuple(spans)
 
 
 def header(text: str) -> tuple[str, ...]:
@@ -336,45 +306,6 @@ def _names_of_deepxde(cells: Sequence[str]) -> tuple[str, ...]:
     return (_OF_DEEPXDE[0], *(f"{name}/{i + 1}" if n > 1 else name for name, n in groups for i in range(n)))
 
 
-_WITHOUT_GROUP = {"rate": "learning rate"}  # the names of columns that stand before all groups
-_GROUP_NAME = re.compile(r"\s*(?:-{3,}(?:\s*([A-Za-z]\w*)(?:/\w+)?\s*-{3,})?)?\s*")
-
-
-class Groups(NamedTuple):
-    """A table whose columns are in groups between bars. A line like ``|---- VALID ----|`` names the groups
-    (``group_names``), and the line below it the columns (``names``, by group)."""
-
-    group_names: Sequence[str] = ()
-    names: Sequence[Sequence[str]] = ()
-
-    def read(self, text: str) -> tuple[Groups, list[Pair]] | None:
-        """The table after a line with bars, and the pairs of a row, [] for a header; None for other lines."""
-        pieces = text.rstrip().removesuffix("|").split("|")  # a row may lack the last bar of its header
-        if "---" in text:
-            names = [match[1] or "" for match in map(_GROUP_NAME.fullmatch, pieces) if match]
-            return (Groups(names), []) if any(names) and len(names) == len(pieces) else None
-        if self.group_names:
-            groups = [*self.group_names, *[""] * len(pieces)][: len(pieces)]
-            named = [
-                [f"{group} {name}" if group else _WITHOUT_GROUP.get(name, name) for name in piece.split()]
-                for group, piece in zip(groups, pieces, strict=True)
-            ]
-            return (Groups((), named), []) if any(map(names_counter, chain(*named))) else None
-        return (self, row) if len(pieces) == len(self.names) and (row := self._row(pieces)) else None
-
-    def _row(self, pieces: Sequence[str]) -> list[Pair]:
-        """The pairs of a row, without the zeros before the first step. Several cells may have one name."""
-        row = list[Pair]()
-        for names, piece in zip(self.names, pieces, strict=True):
-            cells = piece.split()
-            further = [f"{names[0]} ({i})" for i in range(2, len(cells) + 1)] if len(names) == 1 else []
-            read = [pair_of(*pair) for pair in zip([*names, *further], cells, strict=False)]
-            own = [pair for pair in read if pair] if None not in read else []
-            begun = not row or any(pair.value for pair in row if counts(pair))
-            row += own if begun or any(pair.value for pair in own) else []
-        return row if any(map(counts, row)) else []
-
-
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 _NO_VALUES = (None, "None", "Value")
 _FEWEST_LISTED, _MOST_LISTED, _LONGEST = 3, 500, 1000
@@ -411,7 +342,6 @@ _BARE_CELL = re.compile(
     r"|(?P<i>\d{1,15})|(?P<f>[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d{1,3})?|-?nan|-?inf)",
     re.IGNORECASE,
 )
-_OF_NEP = "l1_regularization_loss", "l2_regularization_loss"  # terms of its loss
 # The columns that trainers in wide use print without names, as published in their source: the kinds of all
 # cells ("n" is a whole or a decimal number), and the names; "-" is left out.
 # fmt: off
@@ -423,19 +353,14 @@ _COLUMN_ORDERS = tuple((re.compile(kinds.replace("n", "[if]")), names) for kinds
     (r"pgn{4}iin{7}", ("epoch", "-", "train/box_loss", "train/obj_loss", "train/cls_loss", "train/loss", "-",
      "-", "metrics/precision", "metrics/recall", "metrics/mAP_0.5", "metrics/mAP_0.5-0.95", "val/box_loss",
      "val/obj_loss", "val/cls_loss")),
-    # loss.out of NEP (GPUMD): the loss of a generation, its terms, and errors of energies, forces and virials
-    (r"if{9}", ("step", "loss", *_OF_NEP, "train/rmse_energy", "train/rmse_force", "train/rmse_virial",
-     "test/rmse_energy", "test/rmse_force", "test/rmse_virial")),
 ))
 # fmt: on
 _HIGHEST_RATE, _ROUNDING = 2e-3, 0.01  # of these trainers; of sums
-_GENERATIONS_OF_NEP = 100  # from one row to the next
 
 
 def row_without_names(text: str) -> list[Pair]:
     """The pairs of a line that is a row of cells, in a list or separated by blanks. [] where no published
-    order fits, the learning rate is not small, the perplexity is not the exponential of the loss, or what
-    NEP writes is not so."""
+    order fits, the learning rate is not small, or the perplexity is not the exponential of the loss."""
     text = text.strip()
     if not text[:1].isdecimal() and text[:1] != "[":
         return []
@@ -455,14 +380,7 @@ def row_without_names(text: str) -> list[Pair]:
     perplexity = by_name.get("ppl", math.nan)
     difference = abs(math.exp(min(by_name.get("loss", 0.0), 700.0)) - perplexity)
     is_wrong = difference > _ROUNDING * perplexity or not 0 <= by_name.get("lr", 0.0) <= _HIGHEST_RATE
-    is_wrong |= _OF_NEP[0] in by_name and not _may_be_of_nep(by_name)
     return [] if is_wrong else row
-
-
-def _may_be_of_nep(row: Mapping[str, float]) -> bool:
-    """Whether a row is of a hundredth generation, and its loss is no less than the terms that it has."""
-    terms = sum(row[name] for name in _OF_NEP)
-    return row["step"] % _GENERATIONS_OF_NEP == 0 and row["loss"] + _ROUNDING * terms >= terms
 
 
 def _names_of_yolo(kinds: str, values: Sequence[float]) -> Sequence[str]:
