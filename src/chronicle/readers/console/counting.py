@@ -22,7 +22,7 @@ from chronicle.model import Floats, Steps
 from chronicle.readers.console.line_records import IS_OVER, OF_TRAINING, Record
 from chronicle.readers.console.line_shapes import Beside, Form, Plan, Reading, is_round
 from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, is_known, key_of
-from chronicle.readers.step_axis import axis_of_rank, step_rank
+from chronicle.readers.step_axis import axis_of_rank, rank_of_name, step_rank
 
 _NO_RANK = 1 << 30
 _MOST_COUNTED = 2.0**53
@@ -35,13 +35,19 @@ _FEWEST_BELOW = 4  # different numbers under a name that stands below each count
 _WHOLE_PASS = 0.9  # of the batches: if they restart after so many, the next epoch begins
 
 
+def rank_of(pair: Pair) -> int:
+    """How well a pair counts, 0 is best; an epoch in rounds counts as a step does that is called so."""
+    rank = rank_of_name(pair.name)
+    return (step_rank("epoch") or 0) if rank is None else rank
+
+
 def beside_counts(records: Iterable[Record]) -> Beside:
     """Which lines without a count stand above or below each count, one of each kind. Those below must differ
     and have decimals, and those of evaluations are not taken for lines above: one may come before all."""
     n_counts, last = 0, set[tuple[str, float]]()
     places, values = dict[tuple[str, ...], list[int]](), dict[str, list[float]]()
     for record in records:
-        counters = [pair for _, pair in record.counters] + ([record.epoch] if record.epoch else [])
+        counters = [*record.counters, *([record.epoch] if record.epoch else [])]
         own = {(key_of(pair), pair.value) for pair in counters}
         if not own <= last:
             n_counts, last = n_counts + 1, own
@@ -200,7 +206,7 @@ class Counting:
         that begin again had none. ``steps`` are those of the rows so far."""
         if not self._plan.stages and self._rank != _NO_RANK:
             return False
-        own = {key_of(pair) for _, pair in record.counters} & self._plan.counters
+        own = {key_of(pair) for pair in record.counters} & self._plan.counters
         current = key_of(self._now.count)
         if own and record.epoch and self._rank == _NO_RANK and self.counter:
             return record.epoch.value < self._now.epoch and len({*steps}) >= _FEWEST_EPOCHS
@@ -220,12 +226,12 @@ class Counting:
         epoch, as the training does next to its count, or measures nothing else; or it is the shorter loop of
         an epoch that a heading names. If it was ``announced``, it is the next loop, however long."""
         now = self._now
-        own = (pair for _, pair in record.counters if pair.name == now.count.name)
+        own = (pair for pair in record.counters if pair.name == now.count.name)
         is_inside = record.epoch.value == now.epoch if record.epoch else now.counted_in_epoch
         if is_inside and any(map(self._is_other, own)) and record.measures_evaluations:
             return True
         before = now.count if now.count.of else now.aside
-        pair = record.counters[0][1] if record.counters else before
+        pair = record.counters[0] if record.counters else before
         is_loop = pair.of > 0 < before.of and pair.name == before.name and record.epoch is None
         in_epoch, other_end = now.counted_in_epoch or before is now.aside, pair.of != before.of
         if is_loop and announced and record.counters and now.epoch_named and in_epoch:
@@ -240,20 +246,19 @@ class Counting:
         stands_still = plan.phases and bool(record.evaluation) and now.last is not None
         if epoch and math.isfinite(epoch.value) and not stands_still:
             self._enter_epoch(epoch, record)
-        for rank_of_name, pair_as_logged in record.counters:
-            rank, name = plan.alike.get(key_of(pair_as_logged), (rank_of_name, pair_as_logged.name))
-            pair = pair_as_logged._replace(name=name)
+        for logged in record.counters:
+            pair = logged._replace(name=plan.alike.get(key_of(logged), logged.name))
             is_next = record.shape == self._shape
             if now.last is None and is_next:  # in the next launch, a bar may have another end
                 now.bar = key_of(pair)
             if key_of(pair) not in {*plan.counters, now.bar} or self._is_setting(record, pair):
                 continue
             is_known, self._shape = True, record.shape
-            if rank <= self._rank and not (stands_still and self._is_other(pair)):
-                self._count_on(rank, self._in_full(pair, is_next=is_next), epoch is not None)
+            if rank_of(pair) <= self._rank and not (stands_still and self._is_other(pair)):
+                self._count_on(self._in_full(pair, is_next=is_next), epoch is not None)
                 return self._now.last, True
         if record.counters and not is_known and not now.aside.of:
-            now.aside = record.counters[0][1]
+            now.aside = record.counters[0]
         if epoch and self._rank == _NO_RANK and epoch.value == now.epoch // 1:
             now.last, self.axis, self.counter = int(now.epoch), "epoch", epoch.name
             return now.last, len(record.pairs) > 1
@@ -265,14 +270,14 @@ class Counting:
         name = self._plan.outer
         outer = next((pair for pair in record.pairs if pair.name == name), None) if name else None
         if outer is not None and record.epoch:
-            record.counters = [(step_rank("epoch") or 0, record.epoch)]
+            record.counters = [record.epoch]
         record.epoch = outer or record.epoch
 
     def _enter_epoch(self, epoch: Pair, record: Record) -> None:
         """What follows is of the ``epoch`` that a record names, or of the next one if the record gives the
         mean or the end of an epoch whose batches came before."""
         now = self._now
-        counts = {(key_of(pair), pair.value) for _, pair in record.counters}
+        counts = {(key_of(pair), pair.value) for pair in record.counters}
         if not now.epoch_named and (key_of(now.count), now.count.value) in counts:
             now.epochs = Epochs()  # the same count was logged, as by a bar, before its epoch was named
         tells_end = any(map(is_judged, record.shape)) or IS_OVER.search(record.words)
@@ -290,7 +295,7 @@ class Counting:
         """Begins a launch where the epochs begin again after the last of all, or at the first if nobody tells
         how many there are, and a bar has another end: another model is trained now, as a probe of a first."""
         now, epoch = self._now, record.epoch
-        bar = next((pair for _, pair in record.counters if pair.name == now.count.name), _NO_COUNT)
+        bar = next((pair for pair in record.counters if pair.name == now.count.name), _NO_COUNT)
         ended = epoch is not None and now.epoch > epoch.value <= max(now.n_epochs, 1) <= now.epoch + 1
         if epoch and ended and 0 < bar.of != now.count.of > 0 and not record.evaluation:
             self._announced_epoch = epoch.value
@@ -351,14 +356,15 @@ class Counting:
             self._now.distance = pair.value - before.value
         return pair
 
-    def _count_on(self, rank: int, pair: Pair, has_epoch: bool) -> None:
+    def _count_on(self, pair: Pair, has_epoch: bool) -> None:
         now, before = self._now, self._now.count
         restarts = pair.name == before.name and 0 < before.of != pair.of > 0 and pair.value < before.value
         if restarts and 0 < now.n_epochs <= now.epoch:  # towards another end: another training
             self._announced_epoch = 1.0  # since the last epoch had the number of epochs, they count from 1
             self.launch()
             now = self._now
-        self._rank, self.counter, self.axis = rank, pair.name, axis_of_rank(rank)
+        self._rank, self.counter = rank_of(pair), pair.name
+        self.axis = axis_of_rank(self._rank)
         now.beside_epoch, now.counted_in_epoch = has_epoch, now.epoch_named
         if self._plan.twofold and key_of(pair) in self._plan.twofold:  # `Batch 3/100`: epoch 3, batch 100
             now.epoch, pair = pair.value, Pair(pair.name, pair.of)
@@ -444,8 +450,8 @@ class Repeats:
         rounded or not: `batch 3, loss: 2.5000` above `loss: 2.49999; part: 0.1`."""
         names, step_before, count_before, known, was_bar = self._measured
         is_bar = _is_drawn(record)
-        counts_on = record.counters and record.counters[0][1].name != PROGRESS  # a bar may lag behind
-        count = record.counters[0][1].value if counts_on else count_before
+        counts_on = record.counters and record.counters[0].name != PROGRESS  # a bar may lag behind
+        count = record.counters[0].value if counts_on else count_before
         self._measured = record.shape, step, count, values, is_bar
         if (step, count) != (step_before, count_before) or record.shape == names or (is_bar and was_bar):
             return values  # what a bar shows again is left out when all of it is known

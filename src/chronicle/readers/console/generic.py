@@ -264,7 +264,7 @@ class LogReader:
             self._launch.resumed |= event == Event.RESUMED  # who says from where is another process
             self._loaded += f" {record.words}" * (event == Event.LOADED)
             if record.shape:
-                at = record.counters[0][1].value if record.counters else None
+                at = record.counters[0].value if record.counters else None
                 what = Event.LOADED if event == Event.RESUMED else event
                 self.log.event(record.line, f"checkpoint-{what}", checkpoint_step=at)
 
@@ -437,7 +437,7 @@ class LogReader:
         for line, numbers in record.by_line(values):
             is_new = self.log.add(line, step, numbers)
             if is_new and not counts:
-                counters = [record.epoch] if record.epoch else [pair for _, pair in record.counters]
+                counters = [record.epoch] if record.epoch else record.counters
                 label = next((pair.name for pair in counters if pair.name != PROGRESS), "summary")
                 for name in numbers:
                     self.uncounted.setdefault(name, {})[len(self.log.rows) - 1] = label

@@ -17,7 +17,7 @@ from chronicle.model import Attempt, Role
 from chronicle.readers.columns import comma_number, number, numbers
 from chronicle.readers.console import generic
 from chronicle.readers.console.chunks import NAN, NUMBER, Line, units_as_names
-from chronicle.readers.console.counting import Epochs
+from chronicle.readers.console.counting import Epochs, rank_of
 from chronicle.readers.console.line_records import Gatherer, is_resumed
 from chronicle.readers.console.log import SETTING, Log
 from chronicle.readers.console.pairs import PROGRESS, is_judged, pairs
@@ -117,8 +117,8 @@ class LineFormat:
 def _read_pairs(log: Log, line: Line) -> None:
     """Reads a line that the trainer itself did not print: a step with a metric that is judged, or a fault."""
     record = next(Gatherer().records([line]), None)
-    rank, counter = record.counters[0] if record and record.counters else (0, None)
-    if record and counter and axis_of_rank(rank) == "step" and counter.name != PROGRESS:
+    counter = record.counters[0] if record and record.counters else None
+    if record and counter and counter.name != PROGRESS and axis_of_rank(rank_of(counter)) == "step":
         values = record.numbers(counter.name, phases=True)
         if any(map(is_judged, values)) and log.add(line, int(counter.value), values):
             return

@@ -214,10 +214,8 @@ class Record:
         self.shape, self.evaluation, self.is_block = form.names, form.evaluation, len(lines) > 1
         epoch = form.epoch
         self.epoch = Pair(form.names[epoch], values[epoch], ends.get(epoch, 0)) if epoch >= 0 else None
-        ranked = (
-            (rank, Pair(name, values[i], ends.get(i, 0), units.get(i, 0))) for rank, i, name in form.ranked
-        )
-        self.counters = [(n, p) for n, p in ranked if 0 <= p.value < 2.0**63 and p.value == p.value // 1]
+        ranked = (Pair(name, values[i], ends.get(i, 0), units.get(i, 0)) for _, i, name in form.ranked)
+        self.counters = [pair for pair in ranked if 0 <= pair.value < 2.0**63 and not pair.value % 1]
 
     @property
     def line(self) -> Line:
@@ -246,7 +244,7 @@ class Record:
     def goes_on_from(self, words: str) -> bool:
         """Whether it counts what follows a number in words: epoch 3 or 4 behind `loading epoch_3.pt`."""
         numbers = {float(digits) for digits in _OF_CHECKPOINT.findall(words)} - {0.0}
-        pairs = [self.epoch] if self.epoch else [pair for _, pair in self.counters]
+        pairs = [self.epoch] if self.epoch else self.counters
         return any({pair.value, pair.value - 1} & numbers for pair in pairs)
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
@@ -260,7 +258,7 @@ class Record:
     def running(self) -> Pair | None:
         """The batch of an evaluation of which a line gives the means so far behind the values of its last
         batches: `Test: [3/9] loss: 0.5 (0.4)`. None for any other line."""
-        own = self.counters[0][1] if self.evaluation and self.counters and not self.is_block else None
+        own = self.counters[0] if self.evaluation and self.counters and not self.is_block else None
         return own if own and own.of and self.means else None
 
     @cached_property
@@ -297,7 +295,7 @@ class Record:
     @property
     def is_training(self) -> bool:
         """Whether a training prints such records. A score beside a bar alone may be of anything."""
-        has_named_counter = any(pair.name != PROGRESS for _, pair in self.counters)
+        has_named_counter = any(pair.name != PROGRESS for pair in self.counters)
         if self.epoch is not None and has_named_counter:
             return True
         only_a_bar = bool(self.counters) and not has_named_counter and self.epoch is None

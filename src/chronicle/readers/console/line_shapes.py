@@ -64,9 +64,9 @@ class Plan:
     epochs do. ``twofold``: counters that give an epoch and, by what they count up to, a batch in it.
     ``stages``: counters of another stage of the training. ``beside_metrics``: those in lines with a metric
     that is judged; a heading (`Step 2: Training`) has none. ``moving``: the names of lines that come again
-    with other counts, as no setting does. ``alike``: counters that repeat the count of another one. ``ends``:
-    how many steps a training has, as a line says, so that no count towards them is of an epoch.
-    ``beside``: which lines without a count belong to one.
+    with other counts, as no setting does. ``alike``: counters that repeat the count of another one, whose
+    name they have. ``ends``: how many steps a training has, as a line says, so that no count towards them is
+    of an epoch. ``beside``: which lines without a count belong to one.
     """
 
     is_log: bool = False
@@ -80,7 +80,7 @@ class Plan:
     stages: frozenset[str] = frozenset()
     beside_metrics: frozenset[str] = frozenset()
     moving: frozenset[tuple[str, ...]] = frozenset()
-    alike: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    alike: Mapping[str, str] = field(default_factory=dict)
     ends: frozenset[int] = frozenset()
     beside: Beside = Beside()
 

@@ -35,7 +35,7 @@ from chronicle.readers.console.chunks import (
     with_zeros,
     words_start,
 )
-from chronicle.readers.console.counting import LABEL, Counting, beside_counts
+from chronicle.readers.console.counting import LABEL, Counting, beside_counts, rank_of
 from chronicle.readers.console.line_records import BOX, Gatherer, Record
 from chronicle.readers.console.line_shapes import Plan, Shapes, is_round
 from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, is_known, key_of
@@ -160,12 +160,12 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
 def _counters_beside_metrics(training: Iterable[Record]) -> frozenset[str]:
     """The keys of what counts in lines that also have a metric by which a training is judged."""
     measured = (record for record in training if any(map(is_judged, record.shape)))
-    return frozenset(key_of(pair) for record in measured for _, pair in record.counters)
+    return frozenset(key_of(pair) for record in measured for pair in record.counters)
 
 
 def _moving_shapes(records: Iterable[Record]) -> frozenset[tuple[str, ...]]:
     """The names of lines that come again with several different counts."""
-    counted = gathered((tuple(record.shape), pair.value) for record in records for _, pair in record.counters)
+    counted = gathered((tuple(record.shape), pair.value) for record in records for pair in record.counters)
     return frozenset(shape for shape, values in counted.items() if len({*values}) >= _FEWEST_STEPS)
 
 
@@ -226,8 +226,8 @@ def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[st
         epoch = record.epoch.value // 1 if record.epoch else 0.0
         ranked = ((name, record.ends.get(at, 0)) for _, at, name in record.form.ranked)
         n_named.update(key_of(Pair(name, 0.0, end)) for name, end in ranked)
-        for rank, pair in dict.fromkeys(record.counters):
-            own = by_key.setdefault(key_of(pair), _Occurrences(rank))
+        for pair in dict.fromkeys(record.counters):
+            own = by_key.setdefault(key_of(pair), _Occurrences(rank_of(pair)))
             own.pairs.append(pair)
             own.epochs.append(epoch)
             own.n_training += record.is_training
@@ -286,17 +286,17 @@ def _n_changes(occurrences: Iterable[Pair]) -> int:
     return sum(before.value != later.value for before, later in pairwise(occurrences))
 
 
-def _alike(records: Sequence[Record], counters: Sequence[str]) -> dict[str, tuple[int, str]]:
-    """Counters of other lines that repeat the count of the best one, with its rank and name: what they say
-    lies between two of its counts, or begins again with the next one (`Step 250 | …` above `iter 250: …`)."""
-    best, before = (0, ""), -math.inf
+def _alike(records: Sequence[Record], counters: Sequence[str]) -> dict[str, str]:
+    """Counters of other lines that repeat the count of the best one, with its name: what they say lies
+    between two of its counts, or begins again with the next one (`Step 250 | …` above `iter 250: …`)."""
+    best, before = "", -math.inf
     between, waiting = dict[str, list[bool]](), list[Pair]()
     for record in records:
-        own = {key_of(pair): (rank, pair) for rank, pair in record.counters if pair.name != PROGRESS}
+        own = {key_of(pair): pair for pair in record.counters if pair.name != PROGRESS}
         if (counted := own.get(next(iter(counters), ""))) is None:
-            waiting += (pair for key, (_, pair) in own.items() if key not in counters)
+            waiting += (pair for key, pair in own.items() if key not in counters)
             continue
-        best, count = (counted[0], counted[1].name), counted[1].value
+        best, count = counted.name, counted.value
         for pair in waiting:
             between.setdefault(key_of(pair), []).append(pair.value == count or before <= pair.value <= count)
         before, waiting = count, []
@@ -314,7 +314,7 @@ def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
         return ""
     inner, others = list[float](), dict[str, list[float]]()
     for record in records:
-        count = next((pair.value for _, pair in record.counters if key_of(pair) in counters[:1]), None)
+        count = next((pair.value for pair in record.counters if key_of(pair) in counters[:1]), None)
         if has_epochs:
             count = record.epoch.value if record.epoch else None
         if count is not None:
@@ -403,7 +403,7 @@ def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> b
     """Whether a counter is that of another stage: never beside the others, and in few stretches, as `step
     25/405` of the fine-tuning that follows a pre-training with `iter 25`. An evaluation is no stage."""
     of_stages = (record for record in records if record.is_training and not record.evaluation)
-    keys = ({key_of(pair) for _, pair in record.counters} for record in of_stages)
+    keys = ({key_of(pair) for pair in record.counters} for record in of_stages)
     counted = [(key in own, not own.isdisjoint(others)) for own in keys]
     own_turns = [ours for ours, theirs in counted if ours or theirs]
     n_stretches = sum(later and not before for before, later in pairwise([False, *own_turns]))
@@ -442,7 +442,7 @@ def _kind_and_fewest(
     """What a record has in common with others of its kind, and at how many steps these stand in a training;
     ((), 0) if it says nothing of one. Solvers and servers print such records, too: those without a known name
     only count if the log mentions a training."""
-    is_named = bool(record.counters) and record.counters[0][1].name != PROGRESS
+    is_named = bool(record.counters) and record.counters[0].name != PROGRESS
     fewest = _FEWEST_NAMED if is_named and record.epoch else _FEWEST_LINES
     has_loss = _tells_loss(record)
     if record.is_training and (mentions_training or has_loss or record.epoch):
