@@ -20,12 +20,11 @@ from chronicle.readers.console.chunks import NAN, NUMBER, Line, units_as_names
 from chronicle.readers.console.counting import Epochs, rank_of
 from chronicle.readers.console.line_records import Gatherer, is_resumed
 from chronicle.readers.console.log import SETTING, Log
-from chronicle.readers.console.pairs import PROGRESS, is_judged, pairs
+from chronicle.readers.console.pairs import POWERS_OF_TEN, PROGRESS, is_judged, pairs
 from chronicle.readers.console.plan import plan_of
 from chronicle.readers.step_axis import axis_of_rank, counts_steps
 from chronicle.readers.text import Head
 
-_POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _NEVER = re.compile(r"(?!)")
 _OF_ANY_TRAINER = rb"\b[rR]esum(?:ed|ing)\b|\b(?i:steps?|iter(?:ation)?s?)\b[^\w\n]{0,4}\d"
 
@@ -33,9 +32,8 @@ _OF_ANY_TRAINER = rb"\b[rR]esum(?:ed|ing)\b|\b(?i:steps?|iter(?:ation)?s?)\b[^\w
 def short_number(cell: str) -> float | None:
     """The number in a cell like 85.8G; None where it holds none."""
     cell = cell.strip()
-    power = _POWERS.get(cell[-1:], 1.0)
-    value = number(cell if power == 1.0 else cell[:-1])
-    return None if value is None else value * power
+    power = POWERS_OF_TEN.get(cell[-1:])
+    return number(f"{cell[:-1].rstrip()}e{power}" if power else cell)
 
 
 @dataclass(frozen=True)

@@ -80,8 +80,7 @@ def _without_settings(text: str) -> str:
 
 _FLOAT = r"(?:[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf)"
 
-_THOUSANDS = {"": 1, "k": 1000, "K": 1000, "M": 10**6, "B": 10**9}
-_EXPONENTS = {"k": "e3", "K": "e3", "M": "e6", "B": "e9"}
+POWERS_OF_TEN = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9, "B": 9, "T": 12, "P": 15}  # of 12K, 1.2B
 
 
 # The names of the losses that so-vits-svc and VITS print as a list, by their number.
@@ -99,7 +98,7 @@ def _with_names_of_vits(match: re.Match[str]) -> str:
 
 def _of_levanter(match: re.Match[str]) -> str:
     phase = "" if match["what"] == "train" else f"{match['what']}: "
-    return f"{phase}step {round(float(match['n']) * _THOUSANDS[match['unit']])} "
+    return f"{phase}step {round(float(match['n']) * 10 ** POWERS_OF_TEN[match['unit']])} "
 
 
 _STATISTIC = re.compile(r"(?i)\b(avg|average|mean|median|min|max|std)(?= ?[:=])")
@@ -431,9 +430,10 @@ def _pair(name: str, match: re.Match[str]) -> Pair | None:
     of = int(match["of"] or 0)
     if not unit:
         return Pair(name, value, of)
-    in_full = number(text + _EXPONENTS[unit])  # 67.1 * 10**6 is a little less than 67.1e6
-    times, n_decimals = _THOUSANDS[unit], len(text.partition(".")[2])
-    return Pair(name, value * times if in_full is None else in_full, of, max(times // 10**n_decimals, 1))
+    power, n_decimals = POWERS_OF_TEN[unit], len(text.partition(".")[2])
+    in_full = number(f"{text}e{power}")  # 67.1 * 10**6 is a little less than 67.1e6
+    unit_of_last = 10 ** max(power - n_decimals, 0)
+    return Pair(name, value * 10**power if in_full is None else in_full, of, unit_of_last)
 
 
 def _in_pairs(text: str) -> str:
