@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from chronicle.model import Floats, Steps
 from chronicle.readers.console.line_records import IS_OVER, OF_TRAINING, Record
-from chronicle.readers.console.line_shapes import Beside, Form, Plan, Reading, is_round
+from chronicle.readers.console.line_shapes import Form, Plan, Reading, is_round
 from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, is_known, key_of
 from chronicle.readers.step_axis import axis_of_rank, rank_of_name, step_rank
 
@@ -31,7 +31,6 @@ LABEL = "label"  # names the number in front of lines, where that counts the row
 _NO_STEPS = np.empty(0, np.int64)
 _FEWEST_EPOCHS = 4  # of a training that has no steps; fewer are settings (`epoch: 50`)
 _HEADING = re.compile(r"\d\s?[:.)-]{1,2} {1,3}[^\W\d_]{2}")  # `Step 2: Training`
-_FEWEST_BELOW = 4  # different numbers under a name that stands below each count, at as many counts
 _WHOLE_PASS = 0.9  # of the batches: if they restart after so many, the next epoch begins
 
 
@@ -39,29 +38,6 @@ def rank_of(pair: Pair) -> int:
     """How well a pair counts, 0 is best; an epoch in rounds counts as a step does that is called so."""
     rank = rank_of_name(pair.name)
     return (step_rank("epoch") or 0) if rank is None else rank
-
-
-def beside_counts(records: Iterable[Record]) -> Beside:
-    """Which lines without a count stand above or below each count, one of each kind. Those below must differ
-    and have decimals, and those of evaluations are not taken for lines above: one may come before all."""
-    n_counts, last = 0, set[tuple[str, float]]()
-    places, values = dict[tuple[str, ...], list[int]](), dict[str, list[float]]()
-    for record in records:
-        counters = [*record.counters, *([record.epoch] if record.epoch else [])]
-        own = {(key_of(pair), pair.value) for pair in counters}
-        if not own <= last:
-            n_counts, last = n_counts + 1, own
-        if not own:
-            evaluates = bool(record.evaluation) or record.measures_evaluations
-            places.setdefault(record.shape, [-1] * evaluates).append(n_counts)
-            for name, value in zip(record.shape, record.values, strict=True):
-                values.setdefault(name, []).append(value)
-    above = [shape for shape, at in places.items() if at == [*range(n_counts)]]
-    often = (shape for shape, at in places.items() if len({*at}) == len(at) and 2 * len(at) >= n_counts)
-    names = dict.fromkeys(name for shape in often if shape not in above for name in shape)
-    are_measured = (name for name in names if any(value % 1 for value in values[name]))
-    below = [name for name in are_measured if len({*values[name]}) >= _FEWEST_BELOW]
-    return Beside(tuple(above), tuple(below)) if n_counts >= _FEWEST_BELOW else Beside()
 
 
 class Epochs:

@@ -25,8 +25,8 @@ from chronicle.metrics.names import LOSSES, MEASURES, name_words, role_of
 from chronicle.readers.columns import number
 from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import NAN, Line, as_read, time_in, words_start
-from chronicle.readers.console.line_shapes import Event, Reading, Shapes, Words, form_of
-from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, is_known, is_result
+from chronicle.readers.console.line_shapes import Beside, Event, Reading, Shapes, Words, form_of
+from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, is_known, is_result, key_of
 from chronicle.readers.console.text_tables import Table, pairs_in
 from chronicle.readers.items import names_an_evaluation
 from chronicle.readers.runs_in_table import OF_BOTH
@@ -301,6 +301,32 @@ class Record:
         only_a_bar = bool(self.counters) and not has_named_counter and self.epoch is None
         judged = any(is_judged(n) and not (only_a_bar and role_of(n) in MEASURES) for n in self.shape)
         return judged or self.form.is_judged_together
+
+
+_FEWEST_BELOW = 4  # different numbers under a name that stands below each count, at as many counts
+
+
+def beside_counts(records: Iterable[Record]) -> Beside:
+    """Which lines without a count stand above or below each count, one of each kind. Those below must differ
+    and have decimals, and those of evaluations are not taken for lines above: one may come before all."""
+    n_counts, last = 0, set[tuple[str, float]]()
+    places, values = dict[tuple[str, ...], list[int]](), dict[str, list[float]]()
+    for record in records:
+        counters = [*record.counters, *([record.epoch] if record.epoch else [])]
+        own = {(key_of(pair), pair.value) for pair in counters}
+        if not own <= last:
+            n_counts, last = n_counts + 1, own
+        if not own:
+            evaluates = bool(record.evaluation) or record.measures_evaluations
+            places.setdefault(record.shape, [-1] * evaluates).append(n_counts)
+            for name, value in zip(record.shape, record.values, strict=True):
+                values.setdefault(name, []).append(value)
+    above = [shape for shape, at in places.items() if at == [*range(n_counts)]]
+    often = (shape for shape, at in places.items() if len({*at}) == len(at) and 2 * len(at) >= n_counts)
+    names = dict.fromkeys(name for shape in often if shape not in above for name in shape)
+    are_measured = (name for name in names if any(value % 1 for value in values[name]))
+    below = [name for name in are_measured if len({*values[name]}) >= _FEWEST_BELOW]
+    return Beside(tuple(above), tuple(below)) if n_counts >= _FEWEST_BELOW else Beside()
 
 
 def _reading(named: Sequence[Pair], text: str = "") -> Reading:

@@ -35,8 +35,8 @@ from chronicle.readers.console.chunks import (
     with_zeros,
     words_start,
 )
-from chronicle.readers.console.counting import LABEL, Counting, beside_counts, rank_of
-from chronicle.readers.console.line_records import BOX, Gatherer, Record
+from chronicle.readers.console.counting import LABEL, Counting, rank_of
+from chronicle.readers.console.line_records import BOX, Gatherer, Record, beside_counts
 from chronicle.readers.console.line_shapes import Plan, Shapes, is_round
 from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, is_known, key_of
 from chronicle.readers.console.text_tables import header, pairs_in
