@@ -45,6 +45,16 @@ def test_whatever_rises_where_the_steps_restart_counts_epochs(tmp_path: Path) ->
     assert [value for _, value in points(attempt, "cycle")] == [1.0] * 4 + [2.0] * 4 + [3.0] * 4
 
 
+def test_two_counters_under_one_label_are_told_apart(tmp_path: Path) -> None:
+    lines = [
+        f"Epoch and iter {epoch} {step} Loss {5 - epoch / 4}\n"
+        for epoch in range(3)
+        for step in range(0, 60, 10)
+    ]
+    attempt = read(tmp_path, "".join(lines))
+    assert [step for step, _ in points(attempt, "Loss")] == list(range(0, 180, 10))
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -194,6 +194,9 @@ _WORDINGS: tuple[tuple[str, str, Any], ...] = (
     # "[   1000 steps] reward=0.5", "5000 episodes: reward 2.5"
     ("s", r"(?i)^[^\w\n]{0,16}(\d{1,15}) (step|iter(?:ation)?|update|epoch|ep(?:isode)?)s(?:\]:?|:) "
      r"(?=[a-z])", r"\2 \1, "),
+    # "Epoch and iter 0 10 Loss 39.08"
+    (" and ", r"^([A-Za-z]\w{0,20}) and ([A-Za-z]\w{0,20})[ :]{1,3}(\d{1,12})[ ,/]{1,2}(\d{1,12})(?=[\s,:])",
+     r"\1 \3 \2 \4"),
     # "Rewards => Avg: 0.5, Max: 1.5", "Loss: mean=2.5, std=0.5": statistics of what stands before them
     ("", r"(?i)^[^\w\n]{0,8}([a-z][a-z ]{2,30}?) {0,20}(?:[=-]>|[:|]) {0,8}"
      r"((?:avg|average|mean|median) ?[:=].*)", lambda match: _STATISTIC.sub(rf"{match[1]} \1", match[2])),
