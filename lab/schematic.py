@@ -126,17 +126,18 @@ def _lines(sketch: Sketch, canvas: Canvas) -> list[str]:
 
 def _path(curve: Curve, canvas: Canvas, *, strip: bool, split: bool, seed: int) -> str:
     pixels = [canvas.at(point, strip=strip, split=split) for point in curve.points(seed)]
-    d = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in _seen(pixels))
+    d = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in _seen(pixels, 2 if canvas is SMALL else 1))
     look = f'style="{STYLES[curve.kind]}"' if curve.kind in STYLES else f'class="s-{curve.kind}"'
     return f'<path {look} d="{d}"/>'
 
 
-def _seen(pixels: list[Point]) -> Iterator[Point]:
-    """Without the points that nobody could tell from the one before them; a page holds many drawings."""
+def _seen(pixels: list[Point], apart: float) -> Iterator[Point]:
+    """Without the points that nobody could tell from the one before them; a page holds many drawings, and the
+    index of patterns a small one of each."""
     last = pixels[0]
     yield last
     for x, y in pixels[1:]:
-        if x - last[0] >= 2 or abs(y - last[1]) >= 1 or (x, y) == pixels[-1]:
+        if x - last[0] >= 2 * apart or abs(y - last[1]) >= apart or (x, y) == pixels[-1]:
             last = (x, y)
             yield last
 
