@@ -21,7 +21,6 @@ RULES: tuple[Rule, ...] = (
     loss_shapes.RULE,
     generalisation.EVALUATED,
     slow_changes.TURN,
-    slow_changes.FIRST,
     whole_run.RULE,
     objectives.RULE,
     numerics.QUANTISED,

@@ -16,8 +16,6 @@ level-shift (up or down by about one noise scale)
     Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an
     event there, places where the log changes its cadence, and falls where no learning rate is logged. What
     was planned (learning rate, batch size, epoch) is no shift.
-    Or, within the first eight samples, all values before it lie below all values since, by half of the step
-    or more, which is 10 % and six noise scales. The very first value of a run is that of guessing.
     False alarm: a search for a change of data. Source: shards of published 124M runs; Marin data shifts.
 """
 
@@ -34,7 +32,7 @@ from chronicle.classify.course import LEVEL_SAMPLES, came_back
 from chronicle.classify.kernel import Kind
 from chronicle.classify.measure import clipped_difference_noise, difference_noise, median, positive, scale
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
-from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SHIFT, typed_findings
+from chronicle.classify.rules.loss_shapes import NO_SPIKE, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, is_back_held_out, kept
 from chronicle.model import Finding, Floats, Role, Series
@@ -264,25 +262,5 @@ def _planned(attempt: AttemptView, at: float, reach: float, height: float) -> bo
     return False
 
 
-def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """A step within the first samples, before and after which the values do not overlap."""
-    (steps, y), limits = positive(loss), view.thresholds
-    least = max(limits.bad_end, limits.turn_t * difference_noise(y))
-    # the first value of a run is that of guessing
-    anew = not attempt.index and len(y) > 0 and not measure.begins_late(steps)
-    if not len(loss) == len(y) >= 2 * LEVEL_SAMPLES:
-        return
-    gaps = np.minimum.accumulate(y[::-1])[::-1][1:] - np.maximum.accumulate(y)[:-1]
-    for i, apart in enumerate(gaps[:LEVEL_SAMPLES].tolist(), 1):
-        height = median(y[i:]) - median(y[:i]) if i > anew and apart > 0 else 0.0
-        if height >= least and apart >= limits.midway * height:
-            rise = at_least("level since over the level before", height, "log units", least, "residual_log")
-            gap = at_least("lowest since over the highest before", apart / height, "of that", limits.midway)
-            at, back = At(attempt, loss, loss.steps[i]), ("spike-slow-recovery", "it had come back")
-            yield finding(SHIFT, at, [rise, gap], 0.3 + height, 0.8, back)
-            return
-
-
 TURN = Rule("late-rise", (NO_SPIKE,), Rule.by_loss(_find_turn))
 STEPS = Rule("small-shifts", (SHIFT,), Rule.by_loss(_find_shifts))
-FIRST = Rule("first-step", (SHIFT,), Rule.by_loss(_first_step), covers=RISES)
