@@ -795,6 +795,23 @@ def _fall(n: int) -> list[float]:
     return [round(0.5 + 2 / (1 + i / 4), 4) for i in range(n)]
 
 
+@pytest.mark.parametrize(
+    ("above", "rows_begin"),
+    [
+        ('dataset,cifar10\r\nbatch_size,128\r\nlr,0.1\r\n""\r\n', "epoch,train_loss,val_loss"),
+        ("seed: 42\nargs: {'lr': 0.1, 'n': 3}\ndevice: cuda:0\n", "epoch,train_loss,val_loss"),
+    ],
+)
+def test_the_settings_above_a_header_are_none(above: str, rows_begin: str, tmp_path: Path) -> None:
+    rows = "".join(f"{i},{loss},{loss + 0.1:.4f}\n" for i, loss in enumerate(_fall(10)))
+    (tmp_path / "train.log").write_text(f"{above}{rows_begin}\n{rows}")
+    (attempt,) = read(tmp_path / "train.log")
+    assert {name: len(series) for name, series in attempt.series.items()} == {
+        "train_loss": 10,
+        "val_loss": 10,
+    }
+
+
 def test_what_comes_last_may_be_told_in_the_first_row_alone(tmp_path: Path) -> None:
     rows = "".join(f"{i},{loss}\n" for i, loss in enumerate(_fall(10)) if i)
     (tmp_path / "results.csv").write_text(f"epoch,loss,model,parameters\n0,2.5,unet,12345\n{rows}")
@@ -813,18 +830,44 @@ def test_a_single_short_row_is_damage(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "row", "names"),
+    ("name", "row", "series"),
     [
-        ("train.csv", "{i},{loss},{loss}", "`step,loss` and so on for all 3 columns"),
-        ("train.log", "{i},{loss},,{loss}", "`step,loss` and so on for all 4 columns"),
-        ("training_log.txt", "{i}\t{loss}\t{flag}", "`step,loss` and so on for all 3 columns"),
-        ("losses_3.txt", "{loss} {loss}", "separate them by commas, and write their names"),
+        ("kt_log.csv", "{i},{score},{loss}", {"score (column 2)": "score", "loss (column 3)": "loss"}),
+        ("train.log", "{i},{loss},,{score}", {"loss (column 2)": "loss", "score (column 4)": "score"}),
+        ("training_log.txt", "{i}\t{loss}\t{flag}", {"loss (column 2)": "loss", "column 3": "other"}),
+        ("loss.txt", "{i}000.0 {loss} {other}", {"loss (column 2)": "loss", "loss (column 3)": "part-loss"}),
+        ("losses_3.txt", "{loss} {other}", {"loss (column 1)": "loss", "loss (column 2)": "part-loss"}),
     ],
 )
-def test_columns_without_names_are_told_to_lack_them(name: str, row: str, names: str, tmp_path: Path) -> None:
-    rows = [row.format(i=i, loss=loss, flag=i % 3 == 0) for i, loss in enumerate(_fall(20))]
+def test_columns_without_names_are_named_by_their_values(
+    name: str, row: str, series: dict[str, str], tmp_path: Path
+) -> None:
+    rows = [
+        row.format(i=i, loss=loss, score=round(1 - loss / 3, 4), flag=i % 3 == 0, other=loss * 1.25)
+        for i, loss in enumerate(_fall(20))
+    ]
     (tmp_path / name).write_text("\n".join(rows) + "\n")
-    with pytest.raises(UnknownFormat, match=f"holds numbers without names.*{names}"):
+    (attempt,) = read(tmp_path / name)
+    assert {metric: str(curve.role) for metric, curve in attempt.series.items()} == series
+    assert {len(curve) for curve in attempt.series.values()} == {20}
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("train.csv", "{i},{loss},{score}"),  # a set of data
+        ("power_log.csv", "{i},{loss},{noise}"),  # one column falls, the other tells nothing
+        ("kt_log.csv", "{noise},{score},{loss}"),  # nothing counts
+        ("kt_log.csv", "{i},{score},{noise}"),  # nothing falls
+    ],
+)
+def test_columns_without_names_that_may_be_anything(name: str, row: str, tmp_path: Path) -> None:
+    rows = [
+        row.format(i=i, loss=loss, score=round(1 - loss / 3, 4), noise=i * 37 % 11 + 0.5)
+        for i, loss in enumerate(_fall(20))
+    ]
+    (tmp_path / name).write_text("\n".join(rows) + "\n")
+    with pytest.raises(UnknownFormat, match="holds numbers without names"):
         read(tmp_path / name)
 
 

@@ -35,7 +35,7 @@ from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import name_words, names_a_loss, role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import json_documents
-from chronicle.readers.columns import Table, written_rows
+from chronicle.readers.columns import Table, names_by_values, written_rows
 from chronicle.readers.csv_tables import names_of
 from chronicle.readers.items import LARGEST_GRID
 from chronicle.readers.json_documents import MIN_CELLS, fewest_cells, rows_of_columns
@@ -255,6 +255,7 @@ def _table_of_arrays(path: Path) -> Table:
     if [*forms] == [path.stem]:
         table = written_rows(tables.get(path.stem, np.empty((0, 1))))
         names = names_of(path, [list(map(str, row)) for row in table[:: 1 + len(table) // _ROWS].tolist()])
+        names = names or names_by_values(table, of_losses=names_a_loss(path.stem))
         columns = {name: Column(table[:, at], np.arange(len(table))) for at, name in enumerate(names)}
         return Table(path, len(table), columns, **known)
     cells = {name: table.mean(axis=1) if len(table.T) > 1 else table[:, 0] for name, table in tables.items()}

@@ -364,6 +364,46 @@ def iso_seconds(cells: Sequence[str] | NDArray[Any]) -> Floats | None:
     return times if 2 * np.count_nonzero(~np.isnan(times)) > len(cells) else None
 
 
+# Rows, and columns; of the first quarter; of the range, from row to row.
+_FEWEST_MOVES, _MOST_UNNAMED, _FALLEN, _FAR = 8, 12, 0.8, 0.25
+
+
+def names_by_values(table: NDArray[Any], *, of_losses: bool) -> list[str]:
+    """Names for the columns of a table that has none, if their values show what they are: the first one
+    counts, and of the others one falls as a loss does; one that rises between 0 and 1, or up to 100, is a
+    score. In a table ``of_losses``, all that is no whole number is a loss, and nothing need count. Else [].
+    All names tell the place of their column, since the values may be something else."""
+    if len(table) < _FEWEST_MOVES or len(table.T) > _MOST_UNNAMED:
+        return []
+    gaps = np.diff(table[:, 0])
+    counts = bool((table[:, 0] % 1 == 0).all() and (gaps == gaps[0]).all() and gaps[0] > 0)
+    kinds = [_kind_by_values(column) for column in table.T[counts:]]
+    if of_losses and "loss" in kinds and (table[:, counts:] % 1).any(axis=0).all():
+        kinds = [kind or "loss" for kind in kinds]
+    if (not counts and not (of_losses and all(kinds))) or "loss" not in kinds:
+        return []
+    named = [f"{kind} (column {n})" if kind else f"column {n}" for n, kind in enumerate(kinds, 1 + counts)]
+    return ["step"] * counts + named
+
+
+def _kind_by_values(values: Floats) -> str:
+    """What a column holds by its values: "loss" or "score"; "" for anything else."""
+    values = values[np.isfinite(values)]
+    if len(values) < _FEWEST_MOVES or not (values % 1).any():
+        return ""
+    quarters, range_ = [part.mean() for part in np.array_split(values, 4)], np.ptp(values)
+    if values.min() < 0 or median(np.abs(np.diff(values))) > _FAR * range_:
+        return "other"
+    if (
+        quarters[0] == max(quarters[:3])
+        and quarters[1] > quarters[2]
+        and min(quarters) < _FALLEN * quarters[0]
+    ):
+        return "loss"
+    rises = quarters[0] == min(quarters) and quarters[1] < quarters[2] and values.max() <= 100
+    return "score" if rises else ""
+
+
 def written_rows(table: NDArray[Any]) -> NDArray[Any]:
     """The rows of an array up to the last one that was written. An array that was allocated for more rows
     ends in zeros, has none before, and the last number before them is not near zero."""

@@ -4,6 +4,7 @@ line, with care. Lines that begin with "#" before the header are comments."""
 from __future__ import annotations
 
 import csv
+import math
 import re
 import sys
 from collections import Counter, deque
@@ -19,7 +20,7 @@ from chronicle.errors import BadLog
 from chronicle.metrics.aliases import in_english
 from chronicle.metrics.names import without_numbers
 from chronicle.model import Fault, Floats, Place
-from chronicle.readers.columns import BLANK, Builder, Table, is_blank, number
+from chronicle.readers.columns import BLANK, FLAGS, Builder, Table, is_blank, number
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import places_rows
 from chronicle.readers.step_axis import counts_steps, step_rank
@@ -33,6 +34,7 @@ BLOCK_BYTES, FEWEST_ROWS = 1 << 23, 8  # of a block, at least
 PART_BYTES = 1 << 20  # of a block that pyarrow reads at once, or that is read line by line
 _MOST_CHARACTERS = 10_000  # of a line
 _FEW = 6  # lines that show how all are written
+_MOST_ABOVE, _FEWEST_BELOW = 64, 3  # lines above a header, and rows below it
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
 _ALL_DIGITS = 15  # that a number of 64 bits tells for certain
 _COMMA, _POINT = (re.compile(rf"[+-]?\d+{mark}\d+(?:[eE][+-]?\d+)?") for mark in (",", r"\."))
@@ -278,12 +280,27 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
     """The comments before a header, and the lines from it on, without blank ones. A line with "#" in front is
     a header where the row below has none, and has as many cells, most of them numbers."""
     lines = [line for line in start if line.strip()]
+    if n_above := _n_above(lines[:_MOST_ABOVE]):
+        return lines[:n_above], lines[n_above:]
     for comments, (line, below) in enumerate(pairwise(lines)):
         cells = below.split(delimiter_of(line)) if line[0] == "#" else []
         numbers = 0 if below[0] == "#" else sum(number(cell) is not None for cell in cells)
         if not cells or (line.count(delimiter_of(line)) + 1 == len(cells) <= 2 * numbers):
             return lines[:comments], lines[comments:]
     return lines[:-1], lines[-1:]
+
+
+def _n_above(lines: Sequence[str]) -> int:
+    """How many lines stand above the header of a table, such as the arguments of a program: all before the
+    names above the first row, three of which have as many cells as there are names, one that counts steps."""
+    mark = delimiter_of(lines[-1]) if len(lines) > _FEWEST_BELOW else " "
+    if mark == " " or number(lines[-1].partition(mark)[0]) is None:
+        return 0
+    n = [number(line.partition(mark)[0]) is not None for line in lines].index(True) - 1
+    header, *rows = [line.split(mark) for line in lines[max(n, 0) : n + 1 + _FEWEST_BELOW]]
+    are_rows = len(header) > 1 and {*map(len, rows)} == {len(header)}
+    are_rows &= len(rows) == _FEWEST_BELOW and all(number(row[0]) is not None for row in rows)
+    return n if n > 0 and are_rows and all(map(_is_text, header)) and any(map(counts_steps, header)) else 0
 
 
 _BARS = re.compile(r"[^|,;\s]+(?:\|[^|,;\s]+)+\s*")
@@ -415,3 +432,13 @@ def share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
     filled = numbers + sum(map(is_blank, row))
     left_out = sum(number(cell) is None and not is_blank(cell) for cell in compress(row, apart))
     return filled / (len(row) - left_out) if numbers else 0.0
+
+
+def rows_of_numbers(lines: Sequence[str]) -> list[list[float]]:
+    """The rows of a table in which each cell is a number, a flag or blank; [] for any other lines, and for
+    rows of several widths."""
+    lines = [line for line in lines if line.strip()]
+    rows = cells_of(lines, delimiter_of(lines[0])) if lines else []
+    read = [[math.nan if is_blank(cell) else FLAGS.get(cell, number(cell)) for cell in row] for row in rows]
+    is_whole = len({*map(len, read)}) == 1 and not any(None in row for row in read)
+    return [[cell for cell in row if cell is not None] for row in read] if is_whole else []

@@ -33,6 +33,7 @@ from chronicle.readers.columns import (
     attempt_of,
     is_blank,
     iso_seconds,
+    names_by_values,
     number,
 )
 from chronicle.readers.csv_cells import (
@@ -42,6 +43,7 @@ from chronicle.readers.csv_cells import (
     first_rows,
     header_names,
     repeats_names,
+    rows_of_numbers,
     share_of_numbers,
 )
 from chronicle.readers.facts import named_facts
@@ -58,6 +60,7 @@ from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
 _MONTH = re.compile(r"\d{4}-\d\d")
 _LOGS = frozenset(("log", "logs", "history"))  # words of a file's name
+_RESULTS = _LOGS | {"metrics", "results", "accuracy", "acc", "scores", "curve", "curves"}
 _JUDGED = (*MEASURES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
@@ -82,7 +85,7 @@ def identify(head: Head) -> bool:
         return True
     header, *body = first_rows(head) or [[]]
     if not header or _is_row(header):
-        return bool(names_of(head.path, [header, *body]))
+        return bool(names_of(head.path, [header, *body]) or _names_by_values(head))
     if len(header) == 1:
         return is_metric(head.path, header[0], [cell for row in body for cell in row])
     return not repeats_names(header, body) and _are_rows(head.path, header, body)
@@ -170,6 +173,20 @@ def _names_of_counters(path: Path, counters: Sequence[Floats]) -> list[str]:
     return ["step", "epoch"] if first[-1] > counters[1][-1] else ["epoch", "step"]
 
 
+@lru_cache(maxsize=1)
+def _names_by_values(head: Head) -> list[str]:
+    """The names of the columns of a table without a header, by their values, if the file is named after a
+    loss, or is the log of a training and two columns are known; else []."""
+    name = head.path.stem + " log" * (head.path.suffix == ".log")
+    of_losses = bool(loss_of(head.path)) and not name_words(name) <= OF_TRAINING  # `train.csv` may be data
+    if not of_losses and name_words(name).isdisjoint(_RESULTS):
+        return []
+    rows = rows_of_numbers(head.lines[:-1])  # the last one may be cut
+    names = names_by_values(np.array(rows), of_losses=of_losses) if rows else []
+    is_said = of_losses or _says_log_of_training(name)
+    return names if is_said or sum(map(tells_of_training, names)) > 1 else []
+
+
 def _says_log_of_training(name: str) -> bool:
     """Whether the name of a file says that it is the log of a training, and nothing else: `train_logs_2`."""
     words = {word for word in name_words(name) if not word.isdigit()}
@@ -220,7 +237,8 @@ def _table(path: Path) -> Table:
     if _has_lists_in_cells(head):
         return _table_of_lists(head)
     rows = first_rows(head)
-    cells = Cells(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
+    names = [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows) or _names_by_values(head)
+    cells = Cells(path, names)
     columns, facts = {**cells.table.columns}, _facts(cells.comments)
     if sorted(column_key(name).replace("walltime", "wall_time") for name in cells.names[:4]) == DOWNLOADED:
         value = next(name for name in cells.names if column_key(name) == "value")
