@@ -102,13 +102,13 @@ def too_long(*_: object) -> None:
     raise TimeoutError
 
 
-def mutants(folder: Path, seeds: int) -> Tally:
-    """Damaged copies of every example, as many as there are ``seeds``, counted for each format."""
+def mutants(folder: Path, seeds: range) -> Tally:
+    """Damaged copies of every example, made from each of the ``seeds``, counted for each format."""
     tally, formats = Tally(), Counter[str]()
     signal.signal(signal.SIGALRM, too_long)
     for example in examples():
         content, file = (EXAMPLES / example).read_bytes(), folder / example.name
-        for seed in range(seeds):
+        for seed in seeds:
             for one in damaged(content, seed, 12, LINE_BYTES):
                 file.write_bytes(one.content)
                 what = f"{example}, {one.name}, seed {seed}"
@@ -326,7 +326,7 @@ def rows(folder: Path, seeds: int, seed: int) -> Mapping[str, Callable[[], Tally
     """The rows of the table by name."""
     folder.mkdir(exist_ok=True)
     return {
-        "damaged copies of the examples of all formats read": lambda: mutants(folder, seeds),
+        "damaged copies of the examples of all formats read": lambda: mutants(folder, range(seed, seed + seeds)),
         "runs with secrets planted, one for each kind of input": lambda: secrets(folder, seed, examples()),
         "pages of runs that attack, opened in Chromium": lambda: browsed(folder),
     }
