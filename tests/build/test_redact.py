@@ -219,6 +219,21 @@ def test_identities_are_withheld_when_asked_for(text, published):
     assert Redactor(Redact(), **named)(text) == text
 
 
+@pytest.mark.parametrize(
+    ("arguments", "published"),
+    [
+        (["--password", PLAIN, "--lr", 0.1], ["--password", "(withheld)", "--lr", 0.1]),
+        (["-n", 4, "--api_key", PLAIN], ["-n", 4, "--api_key", "(withheld)"]),
+        (["password", "username", "--password"], ["password", "username", "--password"]),
+    ],
+)
+def test_the_secret_after_an_option_is_withheld_in_lists_of_arguments(arguments, published):
+    redact = Redactor(Redact())
+    assert redact.value({"args": arguments}) == {"args": published}
+    apart = {f"config/args/{i}": argument for i, argument in enumerate(arguments)}
+    assert redact.value(apart) == dict(zip(apart, published, strict=True))
+
+
 def test_facts_are_withheld_by_their_names():
     redact = Redactor(Redact())
     facts = {"config/api_key": PLAIN, "apiKey": PLAIN, "token": PLAIN, "password": 12345, "lr": 0.1}

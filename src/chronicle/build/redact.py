@@ -40,6 +40,7 @@ _MAYBE_SECRET = re.compile("tokens?|key|pass|pwd|auth|(?:re)?login|session|sig(?
 _MADE = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{16,}")
 _NO_SECRET = re.compile(r"(?i)none|null|true|false|auto|\*+|\.+|<.*>|\[.*\]|\$\{?\w+\}?|\(withheld\)")
 _NAME = r"[A-Za-z][\w.-]{2,60}"
+_OPTION = re.compile(rf"--?({_NAME})")  # whose value is the next argument
 # A name and its value, which ends at the closing quote, or else at a space or a separator.
 _ASSIGNED = re.compile(
     rf"(?P<before>(?:(?P<name>(?:[A-Za-z]{{1,20}} )?{_NAME})\\?[\"']?\s*(?:[=:]|,(?=\s*[\"']))\s*"
@@ -184,9 +185,11 @@ class Redactor:
         if type(value) is str:  # not a StrEnum, which holds a word of chronicle
             changed = self(str(value))
         elif isinstance(value, Mapping):
-            changed = {self.value(name): self.fact(str(name), item) for name, item in value.items()}
+            named = _by_option((str(name), item) for name, item in value.items())
+            facts = [self.fact(name, item) for name, item in named]
+            changed = dict(zip(map(self.value, value), facts, strict=True))
         elif isinstance(value, list | tuple):
-            changed = type(value)([self.value(item) for item in value])
+            changed = type(value)([self.fact(*item) for item in _by_option(("/0", item) for item in value)])
         elif is_dataclass(value) and not isinstance(value, type):
             new = {f.name: self.fact(f.name, getattr(value, f.name)) for f in fields(value) if f.init}
             new = {name: item for name, item in new.items() if item is not getattr(value, name)}
@@ -319,6 +322,18 @@ def _shapes() -> tuple[re.Pattern[str], ...]:
     kinds: list[tuple[str, Any]] = sorted(get_mapping_from_secret_type_to_class().items())
     rules = [kind() for name, kind in kinds if issubclass(kind, RegexBasedDetector) and name not in ours]
     return (*map(re.compile, _SHAPES), *(pattern for rule in rules for pattern in rule.denylist))
+
+
+def _by_option(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Names and values, where what follows an option in a list of arguments has the name of that option. The
+    names of such a list end in numbers: ``args/0`` is ``--password``, so ``args/1`` is named ``password``."""
+    before, option = "", cast("re.Match[str] | None", None)
+    for name, item in items:
+        of_list, _, number = name.rpartition("/")
+        listed = f"{of_list}/" if number.isdecimal() else ""
+        yield option[1] if option and listed == before else name, item
+        option = _OPTION.fullmatch(item) if listed and isinstance(item, str) else None
+        before = listed
 
 
 @cache
