@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from chronicle.build.produce import Product, produce
-from chronicle.build.store import changed_unseen, fingerprint, last_seen, newest
+from chronicle.build.store import changed_unseen, fingerprint, inputs, last_seen, newest
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import RunFolder, run_in
 
@@ -68,6 +68,22 @@ def test_a_loop_of_links_ends(run, tmp_path):
     (run.folder / "again").symlink_to(run.folder)
     (run.folder / "self").symlink_to(run.folder / "self")
     assert fingerprint(run, "", tmp_path / "m")
+
+
+def test_a_link_to_a_folder_around_the_run_is_not_entered(run, tmp_path):
+    (run.folder / "up").symlink_to(tmp_path)
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside" / "big.csv").write_text("step,loss\n")
+    assert [file for file in inputs(run) if "big.csv" in file] == []
+
+
+def test_no_log_of_a_run_with_a_problem_is_hashed(run, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "secret.csv").write_text("step,loss\n")
+    (run.folder / "out").symlink_to(tmp_path / "elsewhere")
+    refused = run_in(run.folder)
+    assert str(refused.problem).startswith(f"{run.folder.name}/out: leads out of the workspace")
+    assert list(inputs(refused)) == [str(file) for file in sorted(refused.own_files)]
 
 
 def test_newest_is_the_time_of_the_youngest_log(run):

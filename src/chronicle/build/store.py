@@ -196,13 +196,14 @@ def manifest(folder: Path) -> tuple[str, Rows]:
 
 
 def inputs(run: RunFolder) -> dict[str, FileState]:
-    """Every file that is read below and beside the logs of a run, its run.toml, notes and label, sorted."""
+    """Every file that is read below and beside the logs of a run, its run.toml, notes and label, sorted.
+    Of a run with a problem, such as a link out of the workspace, no log is read."""
     states: dict[str, FileState] = {}
-    for log in (*run.logs, *run.machine_logs):
+    for log in () if run.problem else (*run.logs, *run.machine_logs):
         _add_below(str(log), states, set())
         if str(log) in states:  # it is a file
             states |= {str(file): _state(str(file)) for file, _ in side_files(log)}
-    if run.folder not in run.logs:
+    if run.problem or run.folder not in run.logs:
         states |= {str(file): _state(str(file)) for file in run.own_files}
     return dict(sorted(states.items()))
 
@@ -233,9 +234,15 @@ def _add_below(log: str, states: dict[str, FileState], entered: set[tuple[int, i
     entered.add((stat.st_dev, stat.st_ino))
     for entry in entries:
         if os.path.isdir(entry) if entry.is_symlink() else entry.is_dir():  # one may lead to itself
-            _add_below(entry.path, states, entered)
+            if not (entry.is_symlink() and _is_around(log, entry.path)):
+                _add_below(entry.path, states, entered)
         elif not entry.name.startswith("."):
             states[entry.path] = _state(entry)
+
+
+def _is_around(folder: str, link: str) -> bool:
+    """Whether a link leads to its folder or to one above it, which no reader enters from there."""
+    return os.path.join(os.path.realpath(folder), "").startswith(os.path.join(os.path.realpath(link), ""))
 
 
 def check(workspace: Workspace, say: Say) -> tuple[list[str], list[str]]:
