@@ -326,7 +326,9 @@ def rows(folder: Path, seeds: int, seed: int) -> Mapping[str, Callable[[], Tally
     """The rows of the table by name."""
     folder.mkdir(exist_ok=True)
     return {
-        "damaged copies of the examples of all formats read": lambda: mutants(folder, range(seed, seed + seeds)),
+        "damaged copies of the examples of all formats read": lambda: mutants(
+            folder, range(seed, seed + seeds)
+        ),
         "runs with secrets planted, one for each kind of input": lambda: secrets(folder, seed, examples()),
         "pages of runs that attack, opened in Chromium": lambda: browsed(folder),
     }

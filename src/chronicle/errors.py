@@ -7,12 +7,14 @@ import errno
 import os
 import re
 import shlex
+import stat
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _OURS = "training-chronicle"
+NOT_REGULAR = "is not a regular file (a pipe, socket or device)"
 DEBUG = "CHRONICLE_DEBUG"  # environment variable: if it is set, a defect ends with its traceback
 
 
@@ -134,6 +136,22 @@ _REMEDIES = {
 def remedy_of(err: OSError) -> str:
     """What to do about an error of the operating system."""
     return next((words for numbers, words in _REMEDIES.items() if err.errno in numbers), "check the disk")
+
+
+def unreadable(path: str | Path, err: OSError) -> LogError:
+    """The error of a file or folder that the operating system does not let anybody read."""
+    return LogError(str(path), f"cannot be read ({err.strerror or err})", remedy=remedy_of(err))
+
+
+def only_regular(path: str, flags: int) -> int:
+    """An opener for `open` that refuses what a reader could wait for, or read on, for ever. Raises OSError,
+    also for a pipe, socket or device."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # `open` refuses a folder by itself
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, NOT_REGULAR, path)
+    return descriptor
 
 
 def message_of(err: ChronicleError | OSError) -> str:

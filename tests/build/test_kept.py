@@ -111,6 +111,14 @@ def test_the_packed_table_says_what_pandas_would_write(tmp_path: Path) -> None:
     assert gzip.decompress((tmp_path / "points.csv.gz").read_bytes()).decode() == frame.to_csv(index=False)
 
 
+def test_a_time_of_no_calendar_is_left_blank_in_the_table(tmp_path: Path) -> None:
+    times = np.array([1.7e9, -1e300, 1e300, 1e12, np.nan])
+    series = Series("loss", Role.LOSS, np.arange(5), np.full(5, 2.5), times)
+    module.write_points(tmp_path / "p.csv.gz", stitch([Attempt("a", ("a",), {"loss": series})], run_id="r"))
+    rows = gzip.decompress((tmp_path / "p.csv.gz").read_bytes()).decode().splitlines()
+    assert [row.rpartition(",")[2] for row in rows[1:]] == ["2023-11-14 22:13:20+00:00", "", "", "", ""]
+
+
 def test_what_is_damaged_is_not_told_by_a_list(kept: Product, tmp_path: Path) -> None:
     place = tmp_path / "build" / "entries" / "a"
     shutil.copytree(kept.folder, place)

@@ -56,6 +56,7 @@ ODD = {
     "tiny": (np.arange(400), 1e-300 * LEVEL),
     "huge": (np.arange(400), 1e300 * LEVEL),
     "huge steps": (np.arange(400) + 2**53, LEVEL),
+    "steps that are one number as floats": (np.arange(400) + (2**63 - 401), LEVEL),
     "negative steps": (np.arange(400) - 10**9, LEVEL),
     "a hole": (np.r_[0:200, 10**9 : 10**9 + 200], LEVEL),
 }

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from chronicle.metrics.values import count, instant, level, natural, plural, times_over, with_unit
+from chronicle.metrics.values import count, instant, level, moment, natural, plural, times_over, with_unit
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,8 @@ def test_names_are_sorted_by_the_value_of_their_numbers():
     ]
     assert sorted(set(resumed), key=natural) == resumed
     assert sorted(["run-1", "run-01"], key=natural) == ["run-01", "run-1"]
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_moment_outside_of_the_calendar_in_utc_is_none(time):
+    assert math.isnan(moment(time, math.nan))

@@ -365,6 +365,16 @@ def test_pipes_and_sockets_are_told_and_never_waited_for(tmp_path: Path) -> None
         read(tmp_path / "pipe")
 
 
+def test_nobody_waits_for_a_pipe_beside_a_log(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    keeps_it_open = os.open(tmp_path / "pipe.csv", os.O_RDWR)
+    os.write(keeps_it_open, b"step,loss\n1,2.0\n")
+    with pytest.raises(OSError, match="is not a regular file"):
+        find.claims(tmp_path / "pipe.csv")
+    assert [run.run_id for run in expand([make(tmp_path, "a.csv")])] == ["a", "pipe"]
+    os.close(keeps_it_open)
+
+
 def test_links_are_followed_once_and_told_when_broken(tmp_path: Path) -> None:
     make(tmp_path / "logs", "run/a.csv")
     (tmp_path / "logs" / "again").symlink_to("run")
@@ -478,12 +488,16 @@ def test_the_beginning_of_a_file_is_read_again_only_once_it_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, opened = make(tmp_path, "log.csv") / "log.csv", list[Path]()
-    usual = Path.open
-    monkeypatch.setattr(Path, "open", lambda path, *how: opened.append(path) or usual(path, *how))
+
+    def opener(path: str, flags: int) -> int:
+        opened.append(Path(path))
+        return os.open(path, flags)
+
+    monkeypatch.setattr("chronicle.readers.text.only_regular", opener)
     first = Head.of(file)
     assert Head.of(file) is first
     assert opened == [file]
-    with usual(file, "a") as log:
+    with file.open("a") as log:
         log.write("100,2.5\n")
     assert Head.of(file).start.endswith(b"100,2.5\n")
     assert opened == [file, file]

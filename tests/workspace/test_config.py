@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from chronicle.errors import ConfigError
@@ -80,3 +82,28 @@ def test_an_address_of_the_site_is_one(url):
             from_table(WorkspaceConfig, {name: url}, "chronicle.toml")
         what = f"chronicle.toml: {name}: must be `https://…/` with a slash at its end, not {url!r}"
         assert str(caught.value) == what
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "title = " + "[" * 5000 + "]" * 5000,
+        "gpus = " + "9" * 5000,
+        "gpus = " + "9" * 400,
+        "[facts]\nx = [[9" + "9" * 18 + "]]",
+    ],
+    ids=["nested", "digits", "number", "fact"],
+)
+def test_a_file_that_no_parser_takes_is_no_defect(tmp_path, content):
+    (tmp_path / "run.toml").write_text(content)
+    with pytest.raises(ConfigError, match=r"^run\.toml: is not valid TOML: "):
+        load(RunConfig, tmp_path / "run.toml")
+
+
+def test_a_pipe_is_no_configuration_and_nobody_waits_for_it(tmp_path):
+    os.mkfifo(tmp_path / "run.toml")
+    keeps_it_open = os.open(tmp_path / "run.toml", os.O_RDWR)
+    os.write(keeps_it_open, b"title = 'x'")
+    with pytest.raises(ConfigError, match="is not a regular file"):
+        load(RunConfig, tmp_path / "run.toml")
+    os.close(keeps_it_open)

@@ -144,3 +144,28 @@ def test_four_logs_of_two_names_are_four_runs():
     names = ["seed", "seed-2", "seed", "seed-2"]
     runs = with_unique_ids(RunFolder(name, ()) for name in names)
     assert [run.run_id for run in runs] == ["seed", "seed-2", "seed-3", "seed-2-2"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["a\\u0000b", "a" * 5000, "~nobody-of-this-name/x", "https://[::1"],
+    ids=["zero", "long", "home", "host"],
+)
+def test_what_can_be_no_path_is_the_problem_of_its_run_alone(workspace, path):
+    for name, settings in (("a", f'paths = ["{path}"]'), ("b", 'title = "x"')):
+        (workspace.runs_folder / name).mkdir(parents=True)
+        (workspace.runs_folder / name / "run.toml").write_text(settings)
+    first, second = workspace.runs()
+    assert str(first.problem).startswith("a/run.toml: paths: ")
+    assert second.problem is None
+
+
+def test_a_folder_that_cannot_be_listed_is_the_problem_of_its_run_alone(workspace, monkeypatch):
+    def refuse(folder):
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    (workspace.runs_folder / "a").mkdir(parents=True)
+    monkeypatch.setattr("chronicle.workspace.folders.os.listdir", refuse)
+    assert str(run_in(workspace.runs_folder / "a").problem).endswith(
+        "a: cannot be read (Permission denied). Remedy: check its permissions"
+    )

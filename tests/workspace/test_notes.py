@@ -116,3 +116,9 @@ def test_what_would_be_read_as_something_else_is_refused(tmp_path, note):
         ):
             write_note(tmp_path / "notes.md", Note("x", "2026-11-20", "", None, "ada", event))
     assert not (tmp_path / "notes.md").exists()
+
+
+def test_a_step_of_thousands_of_digits_is_text(tmp_path):
+    line = f"- 2026-11-18 · step {'9' * 5000}: far"
+    (tmp_path / "notes.md").write_text(line + "\n", "utf-8")
+    assert read_notes(tmp_path / "notes.md") == (Note(line),)

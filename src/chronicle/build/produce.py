@@ -325,7 +325,10 @@ def write_points(file: Path, timeline: Timeline) -> None:
     finest = "microseconds" if any((t.times % 1 > 0).any() for t in tracks) else "seconds"
 
     def clock(time: float) -> str:
-        return "" if time != time else datetime.fromtimestamp(time, UTC).isoformat(" ", finest)
+        try:
+            return datetime.fromtimestamp(time, UTC).isoformat(" ", finest)
+        except (OverflowError, ValueError, OSError):  # NaN, or in no year of the calendar
+            return ""
 
     # compressed to an eighth, with no time of the build, so that equal points give equal bytes
     with GzipFile(file, "wb", mtime=0) as packed, TextIOWrapper(packed, "utf-8", "replace", "") as text:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from chronicle.build.store import Rows, last_seen
-from chronicle.errors import ChronicleError, NotALog, NothingToRead, UsageError
+from chronicle.errors import ChronicleError, NotALog, NothingToRead, UsageError, unreadable
 from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.values import clipped, first_few, grouped, hosts_of, instant, moment, natural, plural
 from chronicle.model import Attempt, Entry, Fault
@@ -158,8 +158,12 @@ def spread(runs: Iterable[RunFolder], entries: Path | None = None, *, fetch: boo
 
 
 def _without_stores(run: RunFolder) -> list[RunFolder]:
-    """The runs of the stores among the logs of a run, and the run itself if it has other logs."""
-    files = [file for log in run.logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
+    """The runs of the stores among the logs of a run, and the run itself if it has other logs. A log that
+    cannot be looked into is the problem of its run."""
+    try:
+        files = [file for log in run.logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
+    except OSError as err:
+        return [replace(run, problem=run.problem or unreadable(err.filename or run.title, err))]
     stores = {file: held for file in files if (held := runs_of_store(file, run.run_id))}
     if not stores:
         return [run]

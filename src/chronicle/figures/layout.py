@@ -168,7 +168,7 @@ class Plan:
         self, run: Scene, width: float, ends: Pair, panels: Iterable[PanelRow], with_bars: bool = False
     ) -> None:
         self.width, self.axis = width, run.axis
-        self.window = Window(*ends, width - LEFT_PX - scales.RIGHT_PX)
+        self.window = Window.over(*ends, width - LEFT_PX - scales.RIGHT_PX)
         self.curves = [Curves(*panel, self.window, run.edge) for panel in panels]
         self.findings = FindingMarks(run.findings, self.window)
         self.joins = JoinMarks(run.joins, self.window)
@@ -239,7 +239,7 @@ def thumbnail(run: Scene) -> Sheet:
     segments = panel.segments()
     scale = y_scale(segments, panel.role)
     start, end = min(s.steps[0] for s in segments), max(s.steps[-1] for s in segments)
-    window = Window(*((start, end) if end > start else (start - 0.5, end + 0.5)), _THUMB_COLUMNS)
+    window = Window.over(start, end, _THUMB_COLUMNS)
     pane = Pane(sheet, (THUMB_WIDTH - _THUMB_COLUMNS) / 2, 10, THUMB_HEIGHT - 20, window, scale)
     for stroke in strokes(panel, scale, window):
         stroke.paint(pane, 1.8)

@@ -274,10 +274,11 @@ def instant(seconds: float | None) -> str:
 
 
 def moment(time: str, otherwise: float = 0.0) -> float:
-    """ISO 8601 (UTC if no zone is named) as Unix seconds; ``otherwise`` for any other text."""
+    """ISO 8601 (UTC if no zone is named) as Unix seconds; ``otherwise`` for any other text, and for what is
+    not within the years 1 to 9999 in UTC."""
     try:
         instant = datetime.fromisoformat(time.strip())
-        return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
+        return (instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return otherwise
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chronicle import errors
-from chronicle.errors import BadLog, LogError, NothingToRead, UnknownFormat, contained
+from chronicle.errors import BadLog, LogError, NothingToRead, UnknownFormat, contained, unreadable
 from chronicle.metrics import roles
 from chronicle.metrics.roles import Overrides
 from chronicle.model import Attempt, Fault, Place
@@ -218,7 +218,7 @@ def read_file(path: Path) -> list[Attempt]:
             except LogError as err:
                 raise error_named_back(err, file, path) from err
     except OSError as err:
-        raise _unreadable(path, err) from err
+        raise unreadable(path, err) from err
 
 
 def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
@@ -248,12 +248,8 @@ def _together(reader: Any, files: list[Path]) -> Iterator[Any]:
     others, and for all files from the first one on at which it fails."""
     with suppress(Exception):
         for path, outcome in zip(files, reader.read_many(files) if reader else (), strict=False):
-            yield _unreadable(path, outcome) if isinstance(outcome, OSError) else outcome
+            yield unreadable(path, outcome) if isinstance(outcome, OSError) else outcome
     yield from repeat(None)
-
-
-def _unreadable(path: Path, err: OSError) -> LogError:
-    return LogError(str(path), f"cannot be read ({err.strerror or err})", remedy=errors.remedy_of(err))
 
 
 def _plain(path: Path) -> list[Attempt]:
@@ -301,6 +297,6 @@ def _require_regular(path: Path) -> None:
     if stat.S_ISDIR(info.st_mode):  # only a folder that could not be listed comes here
         os.scandir(path).close()
     if not stat.S_ISREG(info.st_mode):
-        raise LogError(str(path), "is not a regular file (a pipe, socket or device)", remedy="name a file")
+        raise LogError(str(path), errors.NOT_REGULAR, remedy="name a file")
     if not info.st_size:
         raise BadLog(str(path), "is empty", remedy="remove it, or wait until it is written to")

@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
+from chronicle.errors import only_regular
 from chronicle.model import Attempt, Fault, Place
 
 HEAD_BYTES = 8192
@@ -122,7 +123,7 @@ def version_of(path: Path, info: os.stat_result | None = None) -> tuple[int, ...
 def _head(path: Path, *_version: int) -> Head:
     """Reads the head of a file. A log that is emptied while its writer goes on begins with as many zeros as
     it had bytes: these are skipped, unless nothing follows them."""
-    with path.open("rb", 0) as file:
+    with open(path, "rb", 0, opener=only_regular) as file:
         info = os.fstat(file.fileno())
         first = start = file.read(min(info.st_size, HEAD_BYTES) or HEAD_BYTES)
         while start and not start.strip(b"\0") and file.tell() < _MOST_ZEROS:

@@ -102,7 +102,7 @@ def load_label(folder: Path) -> Label:
     try:
         text = file.read_text("utf-8-sig")
         table = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
-    except (OSError, ValueError) as err:
+    except (OSError, ValueError, RecursionError) as err:
         raise ConfigError(name, "", f"is not a label: {err}") from err
     if isinstance(table, dict):  # everything else in it is for people
         table = {spec.name: table.get(spec.name) for spec in fields(Label) if spec.name not in _OF_FOLDER}

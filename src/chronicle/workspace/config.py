@@ -25,7 +25,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
-from chronicle.errors import ConfigError, UsageError, remedy_of
+from chronicle.errors import ConfigError, UsageError, only_regular, remedy_of
 from chronicle.model import Role, Verdict
 
 Engine = Literal["mkdocs", "properdocs", "zensical"]
@@ -172,15 +172,27 @@ def load(kind: type[T], file: Path, name: str = "") -> T:
     and the nearest valid key: an unreadable file, no TOML, an unknown key, or a value of a wrong type."""
     name = name or file.name
     try:
-        table = tomllib.loads(file.read_text("utf-8-sig"))
+        with open(file, encoding="utf-8-sig", opener=only_regular) as text:
+            table = tomllib.loads(text.read())
+        if not all(-(2**63) <= number < 2**63 for number in _integers(table)):
+            raise ValueError("an integer in it has more than 64 bits")
     except FileNotFoundError:
         return kind()
     except OSError as err:
         problem = f"cannot be read ({err.strerror})"
         raise ConfigError(name, "", problem, remedy=remedy_of(err)) from err
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
+    except (ValueError, RecursionError) as err:  # also an integer of thousands of digits
         raise ConfigError(name, "", f"is not valid TOML: {err}") from err
     return from_table(kind, table, name)
+
+
+def _integers(value: Any) -> Iterator[int]:
+    """All integers in a table of TOML."""
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _integers(item)
 
 
 def from_table(kind: type[T], table: Any, file: str, at: str = "", **known: Any) -> T:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote
 
-from chronicle.errors import ChronicleError, ConfigError, UsageError
+from chronicle.errors import NOT_REGULAR, ChronicleError, ConfigError, UsageError, unreadable
 from chronicle.model import Note
 from chronicle.workspace.config import Confines, RunConfig, WorkspaceConfig, load, nearest
 from chronicle.workspace.locks import scratch
@@ -186,19 +186,29 @@ def run_in(folder: Path, confines: Confines | None = None) -> RunFolder:
     ``confines`` (by default the folder itself) is the problem of the run."""
     run_id, confines = safe_id(folder.name), confines or Confines(folder)
     name = f"{folder.name}/{RUN_CONFIG}"
-    elsewhere = []
     try:
         confines.require_links(folder)
         config = load(RunConfig, folder / RUN_CONFIG, name)
-        for path in config.paths:  # the mirror of an address, or a place within the confines
-            is_mirrored = is_address(path) and confines.require_address(path, name)
-            place = folder / Path(path).expanduser()
-            elsewhere.append(mirror_of(path) if is_mirrored else confines.require_path(place, name))
-    except ConfigError as err:
-        return RunFolder(run_id, (folder,), folder, problem=err, name=folder.name)
-    own = any(name not in OUR_FILES and not name.startswith(".") for name in os.listdir(folder))
+        elsewhere = [_place_of(path, folder, confines, name) for path in config.paths]
+        own = any(name not in OUR_FILES and not name.startswith(".") for name in os.listdir(folder))
+    except (ConfigError, OSError) as err:
+        problem = unreadable(folder, err) if isinstance(err, OSError) else err
+        return RunFolder(run_id, (folder,), folder, problem=problem, name=folder.name)
     logs = ((folder,) if own or not elsewhere else ()) + tuple(elsewhere)
     return RunFolder(run_id, logs, folder, config, confines=confines, name=folder.name)
+
+
+def _place_of(path: str, folder: Path, confines: Confines, name: str) -> Path:
+    """The mirror of an address, or a place within the confines. Raises ConfigError: neither."""
+    try:
+        if is_address(path):
+            return mirror_of(confines.require_address(path, name))
+        place = confines.require_path(folder / Path(path).expanduser(), name)
+        place.exists()  # also raises what would end a build later, such as for a name that is too long
+    except (OSError, ValueError, RuntimeError) as err:  # also a broken address, or the home of nobody
+        problem = f"{path!r} is no path of a log ({err.strerror if isinstance(err, OSError) else err})"
+        raise ConfigError(name, "paths", problem, remedy="name a log or a folder of logs") from err
+    return place
 
 
 def safe_id(name: str) -> str:
@@ -407,8 +417,7 @@ def _copy_named(log: Path, to: Path, follow: bool) -> Iterator[Path]:
         _copy_file(log, to)
         return
     if not log.is_dir():
-        problem = f"{path_words(log)} is not a regular file (a pipe, socket or device)"
-        raise UsageError(problem, remedy="name a file")
+        raise UsageError(f"{path_words(log)} {NOT_REGULAR}", remedy="name a file")
     for folder, folders, names in os.walk(log, onerror=_reraise, followlinks=follow):
         place = to / Path(folder).relative_to(log)
         place.mkdir(exist_ok=True)

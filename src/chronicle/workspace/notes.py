@@ -20,7 +20,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from chronicle.errors import LogError, UsageError, remedy_of
+from chronicle.errors import UsageError, unreadable
 from chronicle.metrics.values import moment
 from chronicle.model import Note, Verdict
 from chronicle.workspace.locks import appending
@@ -35,7 +35,7 @@ _EVENT = r"launch|end|[\w.]+(?:-[\w.]+)+"
 _RUN = r"[A-Za-z0-9._-]+"
 _NOTE = re.compile(
     r"- (?P<at>\d{4}-\d\d-\d\d(?:T\S+)?)(?: · (?!step \d|event \S+-|run \S+: )(?P<author>[^·:\n]+?))??"
-    rf"(?: · (?P<kind>{'|'.join((*NOTE_KINDS, *REVIEWS))}))?(?: · step (?P<step>-?\d+))?"
+    rf"(?: · (?P<kind>{'|'.join((*NOTE_KINDS, *REVIEWS))}))?(?: · step (?P<step>-?\d{{1,18}}))?"
     rf"(?: · event (?P<event>{_EVENT}))?(?: · run (?P<run>{_RUN}))?: (?P<text>.*)"
 )
 
@@ -48,8 +48,7 @@ def read_notes(file: Path | None) -> tuple[Note, ...]:
     try:
         text = file.read_text("utf-8-sig", errors="replace")
     except OSError as err:
-        problem = f"cannot be read ({err.strerror})"
-        raise LogError(str(file), problem, remedy=remedy_of(err)) from err
+        raise unreadable(file, err) from err
     notes: list[Note] = []
     paragraph: list[str] = []
     for line in [*text.splitlines(), ""]:
