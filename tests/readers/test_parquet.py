@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tests.logs import points
 from tests.readers.tracker_writers import trackio_log
 
-from chronicle.errors import BadLog
+from chronicle.errors import BadLog, UnknownFormat
 from chronicle.readers import binary_tables, read
 from chronicle.readers.columns import Table
 from chronicle.readers.runs_in_table import runs_of
@@ -242,4 +242,12 @@ def test_a_table_without_rows(tmp_path: Path) -> None:
         tmp_path / "a.parquet", {"step": pa.array([], pa.int64()), "loss": pa.array([], pa.float64())}
     )
     with pytest.raises(BadLog, match="has no rows"):
+        read(file)
+
+
+def test_a_file_without_its_end_is_told_as_one(tmp_path: Path) -> None:
+    file = tmp_path / "log.parquet"
+    pq.write_table(pa.table({"step": range(20), "loss": [2.0] * 20}), file)
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(UnknownFormat, match="is a Parquet file without its end. Remedy: wait"):
         read(file)

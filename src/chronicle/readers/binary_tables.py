@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 1 << 16
 MOST_CELLS, MOST_CELLS_PER_BYTE = 10_000_000, 100  # a small file may claim any number of rows
+_CUT = "is a Parquet file without its end. Remedy: wait until it is written, or fetch it again"
 NUMBERS, TEXT = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE"), "BYTE_ARRAY"  # physical types
 
 
@@ -66,6 +67,15 @@ def identify(head: Head) -> bool:
     is_long = not texts.isdisjoint(METRIC_NAMES) and any(column_key(n) in VALUE_NAMES for n in numeric)
     known = (role_of(name) is not Role.OTHER for name in numeric if name not in counting)
     return bool(counting) and (is_long or any(known))
+
+
+def lacks(path: Path) -> str:
+    """What a Parquet file lacks if its end, which is written last, is missing; "" for any other file."""
+    if not Head.of(path).start.startswith(PARQUET_STARTS):
+        return ""
+    with path.open("rb") as file:
+        file.seek(-len(PARQUET_STARTS), 2)
+        return "" if file.read() == PARQUET_STARTS else _CUT
 
 
 def _damage() -> tuple[type[Exception], ...]:

@@ -72,7 +72,7 @@ READERS = cast(
         OnDemand("trackers.offline", "clearml", (), -1, _KEPT, ("metrics.jsonl",), starts=b"[{"),
         OnDemand("trackers.offline", "sacred", (), -1, _KEPT, ("metrics.json",), starts=b"{"),
         OnDemand("trackers.offline", "catboost", (), -1, _KEPT, ("catboost_training.json",), starts=b"{"),
-        OnDemand("binary_tables", "parquet", hooks=("runs",), starts=PARQUET_STARTS),
+        OnDemand("binary_tables", "parquet", hooks=("runs", "lacks"), starts=PARQUET_STARTS),
         OnDemand("binary_tables", "numpy", hooks=("lacks",), starts=(NPY_STARTS, ZIP_STARTS)),
         OnDemand("binary_tables", "pickle", hooks=("lacks", "runs"), starts=_PICKLED),
         _NOTEBOOK,
