@@ -249,5 +249,5 @@ def test_a_file_without_its_end_is_told_as_one(tmp_path: Path) -> None:
     file = tmp_path / "log.parquet"
     pq.write_table(pa.table({"step": range(20), "loss": [2.0] * 20}), file)
     file.write_bytes(file.read_bytes()[:-9])
-    with pytest.raises(UnknownFormat, match="is a Parquet file without its end. Remedy: wait"):
+    with pytest.raises(UnknownFormat, match=r"is a Parquet file without its end\. Remedy: wait"):
         read(file)
