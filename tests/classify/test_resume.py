@@ -227,3 +227,12 @@ def test_new_weights_with_other_settings_learn_at_another_pace(slower: float) ->
         loss[:1000], loss[999] - 0.1 * np.arange(1000) / 1000 + away * np.exp(-np.arange(1000) / 30)
     ]
     assert "reinitialised" not in classify({"loss": spike}).patterns
+
+
+def test_a_step_that_is_logged_twice_is_compared_once() -> None:
+    steps = np.array([int(str(step).replace("3", "4")) for step in range(60)])
+    values = 3 / (1 + np.arange(60)) ** 0.2
+    loss = Series("loss", Role.LOSS, steps, values, np.full(60, np.nan))
+    timeline = stitch([Attempt("a", ("a",), {"loss": loss})], run_id="a")
+    assert [(join.from_step, join.to_step) for join in timeline.joins] == [(49, 40)]
+    assert classify(timeline).verdict == "good"

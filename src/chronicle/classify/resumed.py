@@ -54,7 +54,7 @@ class Resume:
         steps [log units], whichever lie highest: no line has to predict these. None below 8 of them."""
         assert self.parent.loss is not None
         steps, y = positive(self.parent.loss)
-        _, ours, theirs = np.intersect1d(self.steps, steps, assume_unique=True, return_indices=True)
+        _, ours, theirs = np.intersect1d(self.steps, steps, return_indices=True)  # steps may repeat
         over = self.off[ours] + self.line.at(self.steps[ours]) - y[theirs]
         return max(median(over[:n]) for n in FIRST_SAMPLES) if len(over) >= JOIN_SAMPLES else None
 
