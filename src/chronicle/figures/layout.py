@@ -160,6 +160,13 @@ SHARE_WIDTH, SHARE_HEIGHT = 600, 315  # of a link preview, which has two pixels 
 PanelRow = tuple[Panel, Scale, float]
 
 
+def window_over(first: float, last: float, width: float) -> Window:
+    """The window of these steps, made wider where they are one step, or one number as 64-bit floats."""
+    first, last = float(first), float(last)
+    pad = 0.0 if last > first else max(0.5, np.spacing(max(abs(first), abs(last))))
+    return Window(first - pad, last + pad, width)
+
+
 class Plan:
     """A figure over the steps between ``ends``: panels with their y axes and heights, and below them strips:
     the faults of machines and jobs, and on request a bar for each attempt."""
@@ -168,7 +175,7 @@ class Plan:
         self, run: Scene, width: float, ends: Pair, panels: Iterable[PanelRow], with_bars: bool = False
     ) -> None:
         self.width, self.axis = width, run.axis
-        self.window = Window.over(*ends, width - LEFT_PX - scales.RIGHT_PX)
+        self.window = window_over(*ends, width - LEFT_PX - scales.RIGHT_PX)
         self.curves = [Curves(*panel, self.window, run.edge) for panel in panels]
         self.findings = FindingMarks(run.findings, self.window)
         self.joins = JoinMarks(run.joins, self.window)
@@ -239,7 +246,7 @@ def thumbnail(run: Scene) -> Sheet:
     segments = panel.segments()
     scale = y_scale(segments, panel.role)
     start, end = min(s.steps[0] for s in segments), max(s.steps[-1] for s in segments)
-    window = Window.over(start, end, _THUMB_COLUMNS)
+    window = window_over(start, end, _THUMB_COLUMNS)
     pane = Pane(sheet, (THUMB_WIDTH - _THUMB_COLUMNS) / 2, 10, THUMB_HEIGHT - 20, window, scale)
     for stroke in strokes(panel, scale, window):
         stroke.paint(pane, 1.8)

@@ -258,13 +258,6 @@ class Window(NamedTuple):
     last: float
     width: float
 
-    @classmethod
-    def over(cls, first: float, last: float, width: float) -> Window:
-        """The window of these steps, made wider where they are one step, or one number as 64-bit floats."""
-        first, last = float(first), float(last)
-        pad = 0.0 if last > first else max(0.5, np.spacing(max(abs(first), abs(last))))
-        return cls(first - pad, last + pad, width)
-
     def px(self, steps: Number) -> Number:
         """The distance of a step, or of each in an array, from the left edge of a panel."""
         return (steps - self.first) * (self.width / (self.last - self.first))
