@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.logs import points
 
 from chronicle.errors import UnknownFormat
-from chronicle.model import Role
+from chronicle.model import Attempt, Role
 from chronicle.readers import read, runs_below
 from chronicle.readers.find import claims, is_log
 from chronicle.readers.runs_in_table import loss_of
@@ -227,10 +227,86 @@ def test_each_row_may_name_its_own_numbers(mark: str, name: str, tmp_path: Path)
     assert attempt.series["Loss"].values.tolist() == [20.25 - n for n in range(12)]
 
 
-@pytest.mark.parametrize("text", ["loss = [2.5, 2.25, 1.75, 1.5]\n", "2.5, 2.25, 1.75, 1.5\n"])
-def test_a_list_in_one_line_is_refused(text: str, tmp_path: Path) -> None:
-    with pytest.raises(UnknownFormat, match="Remedy"):
-        read(written(tmp_path, "train_loss.txt", text))
+@pytest.mark.parametrize("mark", [" ", ",", ", "])
+def test_each_row_without_a_name_may_be_the_course_of_a_loss(mark: str, tmp_path: Path) -> None:
+    curves = [[4.5 / (1 + n * rate) for n in range(40)] for rate in (1, 2)]
+    text = "".join(mark.join(map(str, curve)) + "\n" for curve in curves)
+    attempts = read(written(tmp_path, "train_loss.txt", text))
+    assert [attempt.series["train_loss"].values.tolist() for attempt in attempts] == curves
+    assert [attempt.facts["run"] for attempt in attempts] == ["1", "2"]
+    *_, cut = read(written(tmp_path, "train_loss.txt", text[:-3]))
+    assert (cut.series["train_loss"].values.tolist(), cut.truncated) == (curves[1][:-1], True)
+
+
+def test_the_only_row_without_a_name_may_be_the_course_of_a_reward(tmp_path: Path) -> None:
+    """Which may be whole. Of several rows each may be one episode, with the reward of each of its steps."""
+    rewards = [float(n % 7 - 21) for n in range(40)]
+    row = ",".join(map(str, rewards)) + "\n"
+    (attempt,) = read(written(tmp_path, "returns.csv", row))
+    assert attempt.series["returns"].values.tolist() == rewards
+    assert attempt.series["returns"].role == "objective"
+    with pytest.raises(UnknownFormat, match="holds numbers without names"):
+        read(written(tmp_path, "rewards.csv", row * 2))
+
+
+@pytest.mark.parametrize(
+    ("labels", "runs"), [(("GRU", "LSTM"), ["GRU", "LSTM"]), (("RNN", "RNN"), ["RNN 1", "RNN 2"])]
+)
+def test_a_list_behind_a_name_in_each_row_is_the_course_of_a_loss(
+    labels: tuple[str, str], runs: list[str], tmp_path: Path
+) -> None:
+    curves = [[0.75, 0.625, 0.5, 0.4375], [0.75, 0.5, 0.25]]
+    text = "".join(f"{label}:{curve}\n" for label, curve in zip(labels, curves, strict=True))
+    attempts = read(written(tmp_path, "loss_log.txt", text))
+    assert [attempt.series["loss_log"].values.tolist() for attempt in attempts] == curves
+    assert [attempt.facts["run"] for attempt in attempts] == runs
+    *_, cut = read(written(tmp_path, "loss_log.txt", text[:-4]))
+    assert (cut.series["loss_log"].values.tolist(), cut.truncated) == (curves[1][:-1], True)
+
+
+def values_of(attempt: Attempt) -> dict[str, list[float]]:
+    return {name: series.values.tolist() for name, series in attempt.series.items()}
+
+
+@pytest.mark.parametrize("form", ["{} = {}\n", "{}: {};\n", "{}:\n{}\n\n"])
+def test_lists_behind_the_names_of_metrics_are_columns(form: str, tmp_path: Path) -> None:
+    """As `print` leaves them, one of them of the numbers of PyTorch and wrapped."""
+    losses, scores = [2.5, 2.25, 1.75, 1.5, 1.25], [0.125, 0.25, 0.5, 0.625]
+    tensors = [f"tensor({loss}, grad_fn=<MeanBackward0>)" for loss in losses]
+    listed = {
+        "train_losses": f"[{', '.join(tensors[:3])},\n {', '.join(tensors[3:])}]",
+        "val acc": str(scores),
+    }
+    text = "".join(form.format(name, cells) for name, cells in listed.items())
+    (attempt,) = read(written(tmp_path, "output.txt", text))
+    assert values_of(attempt) == {"train_losses": losses, "val acc": scores}
+    assert (attempt.series["train_losses"].role, attempt.truncated) == (Role.LOSS, False)
+    (cut,) = read(written(tmp_path, "output.txt", text[: text.index("0.625") + 3]))
+    assert (values_of(cut), cut.truncated) == ({"train_losses": losses, "val acc": scores[:-1]}, True)
+    (first,) = read(written(tmp_path, "output.txt", text[: text.index("tensor(1.5") + 9]))
+    assert (values_of(first), first.truncated) == ({"train_losses": losses[:3]}, True)
+
+
+def test_each_list_below_its_name_is_a_column(tmp_path: Path) -> None:
+    text = "Train losses:\n[2.5, 2.25, 1.75]\nTest losses:\n[2.5, 2.0, 1.5]\n"
+    (attempt,) = read(written(tmp_path, "output.txt", text))
+    assert values_of(attempt) == {"Train losses": [2.5, 2.25, 1.75], "Test losses": [2.5, 2.0, 1.5]}
+
+
+@pytest.mark.parametrize("more", ["Done.\n", "betas = [[0.5, 0.25], [1, 2]]\n", "x" * 100])
+def test_lists_beside_other_words_are_no_columns(more: str, tmp_path: Path) -> None:
+    with pytest.raises(UnknownFormat):
+        read(written(tmp_path, "output.txt", "loss = [2.5, 2.25, 1.75, 1.5]\n" + more))
+    with pytest.raises(UnknownFormat):
+        read(written(tmp_path, "output.txt", "weights = [2.5, 2.25, 1.75, 1.5]\n"))
+
+
+def test_a_single_row_in_a_file_of_another_name_is_no_course(tmp_path: Path) -> None:
+    row = ",".join(str(1 / (1 + n)) for n in range(40)) + "\n"
+    (attempt,) = read(written(tmp_path, "val_loss.csv", row))
+    assert len(attempt.series["val_loss"]) == 40
+    with pytest.raises(UnknownFormat):
+        read(written(tmp_path, "weights.csv", row))
 
 
 def test_numbers_between_blanks_are_padded_as_one_likes(tmp_path: Path) -> None:

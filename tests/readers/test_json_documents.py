@@ -229,10 +229,19 @@ def test_what_tensorboard_gives_as_json(tmp_path: Path) -> None:
     assert attempt.series["train_loss"].times.tolist() == [1700000000.5 + i for i in range(5)]
 
 
-def test_a_step_and_two_numbers_without_names_are_refused(tmp_path: Path) -> None:
-    rows = [[200 * i, 2.5 - i / 8, 2.625 - i / 8] for i in (1, 2, 3, 4)]
-    with pytest.raises(UnknownFormat):
-        read(document(tmp_path, rows).rename(tmp_path / "loss_history.json"))
+@pytest.mark.parametrize("other", [2.625, 0.001])
+def test_a_step_and_two_losses_are_those_of_training_and_held_out(other: float, tmp_path: Path) -> None:
+    """Only where both begin at one level: a learning rate may stand beside a loss as well."""
+    rows = [[200 * i, 2.5 - i / 8, other - i / 16_000] for i in (1, 2, 3, 4)]
+    file = document(tmp_path, rows).rename(tmp_path / "loss_history.json")
+    if other < 1.0:
+        with pytest.raises(UnknownFormat):
+            read(file)
+        return
+    (attempt,) = read(file)
+    roles = {name: series.role for name, series in attempt.series.items()}
+    assert roles == {"loss_history": Role.LOSS, "val_loss_history": Role.VALIDATION_LOSS}
+    assert points(attempt)["val_loss_history"] == [(step, held_out) for step, _, held_out in rows]
 
 
 @pytest.mark.parametrize("below", [lambda losses: losses, lambda losses: {"7": losses, "8": losses}])

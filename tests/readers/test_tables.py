@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from pathlib import Path
@@ -543,6 +544,20 @@ def test_plain_rows_are_not_looked_at_one_by_one(tmp_path: Path) -> None:
     attempts: list[Attempt] = []
     calls = n_calls(lambda: attempts.append(attempt_of(tmp_path, table)))
     assert len(attempts[0].series) == 3 and calls < 50_000
+
+
+def test_lines_that_hold_lists_of_objects(tmp_path: Path) -> None:
+    rows = [{"step": i, "loss": 9.0 - i} for i in range(6)]
+    lists = f"{json.dumps(rows[:2])}\n{json.dumps(rows[2:])}\n"
+    assert points_of(attempt_of(tmp_path, lists, "log.jsonl")) == [(i, 9.0 - i) for i in range(6)]
+    assert points_of(attempt_of(tmp_path, lists, "log.txt")) == [(i, 9.0 - i) for i in range(6)]
+    cut = attempt_of(tmp_path, lists[:-12], "cut.jsonl")
+    assert (points_of(cut), cut.truncated) == ([(i, 9.0 - i) for i in range(5)], True)
+    damaged = attempt_of(tmp_path, lists.replace('"loss": 8.0}', '"loss": 8.0]'), "damaged.jsonl")
+    assert points_of(damaged) == [(i, 9.0 - i) for i in (0, 2, 3, 4, 5)]
+    assert [(fault.where.rpartition(":")[2], fault.what) for fault in damaged.faults] == [
+        ("1", "list is damaged; what follows in the line is left out")
+    ]
 
 
 @pytest.mark.parametrize(

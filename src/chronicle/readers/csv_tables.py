@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import zip_longest
@@ -29,6 +29,7 @@ from chronicle.readers.columns import (
     FLAGS,
     LENGTH,
     REWARD,
+    WRAPPED,
     Table,
     attempt_of,
     is_blank,
@@ -51,6 +52,7 @@ from chronicle.readers.json_lines import Row, flat, tells_of_training
 from chronicle.readers.runs_in_table import (
     TableReader,
     attempts_of,
+    curve_named_by,
     loss_of,
     may_change_settings,
     names_of_runs,
@@ -78,10 +80,10 @@ MOST_FILES = 10_000
 
 def identify(head: Head) -> bool:
     """Whether a text is a table of numbers: a line of names above rows of as many cells, or one whose name
-    says what its columns are; or a table whose cells are lists."""
+    says what its columns are; or a table whose cells are lists or curves."""
     if head.is_of_words:
         return False
-    if _has_lists_in_cells(head):
+    if _lists(head)[0] or _has_lists_in_cells(head):
         return True
     header, *body = first_rows(head) or [[]]
     if not header or _is_row(header):
@@ -234,8 +236,8 @@ def read(path: Path) -> list[Attempt]:
 
 def _table(path: Path) -> Table:
     head = Head.of(path)
-    if _has_lists_in_cells(head):
-        return _table_of_lists(head)
+    if listed := _listed(head):
+        return Table.of(path, listed[0], truncated=listed[1])
     rows = first_rows(head)
     names = [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows) or _names_by_values(head)
     cells = Cells(path, names)
@@ -270,7 +272,7 @@ def runs(path: Path) -> list[str]:
     """The runs in a table of several (the fact "run"); [] for any other table. Raises BadLog for a bad
     header."""
     names, *rows = first_rows(head := Head.of(path)) or [[]]
-    several = {*map(column_key, names)} & {*RUN_NAMES} or _has_lists_in_cells(head)
+    several = {*map(column_key, names)} & {*RUN_NAMES} or _listed(head) is not None
     several = several or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
     several = several or (loss_of(path) and len(names) > 2) or _may_change_settings(head, names, rows)
     return names_of_runs(_table(path)) if several else []
@@ -284,20 +286,33 @@ def _may_change_settings(head: Head, names: Sequence[str], rows: Sequence[Sequen
     return may_change_settings({n: c for n, c in first.items() if number(c) is None}, second, end)
 
 
-# --- tables whose cells are lists ---
+# --- lists of numbers ---
+_LONGEST_ROW, _AROUND = 1 << 20, ", \t\n"  # characters of a row without names; around its numbers
+_NAMED_LIST = re.compile(r"\s*([A-Za-z][\w ./-]{0,40}?)\s?[:=]\s{0,4}\[([^\[\]]*)(?:\][ \t]*[;,]?|\Z)")
 _WITH_NUMBER = re.compile(r"[ :=]-?\d+\.\d+%?$")  # "loss 0.5", which is no name
 # A header, and the first row up to some numbers of its first list.
 _WITH_LISTS = re.compile(
     r"""([^\r\n\[]{1,1000})\r?\n([^\r\n"'\[\]]{0,1000})["']?\[\s?(?:[-+.\deEnaif]+,? +){2}"""
 )
+_NumberLists = list[tuple[str, list[float]]]  # each with its name
+
+
+def _opening(head: Head) -> str:
+    """The beginning of a text in which a list may begin; "" for any other text."""
+    return head.start.decode(encoding_of(head.start), "replace") if b"[" in head.start else ""
+
+
+def _rows_of_columns(lists: Mapping[str, Sequence[float]]) -> list[Row]:
+    """The rows of a table whose columns are these lists. Shorter lists have no cells in the last rows."""
+    columns = ([(name, value) for value in values] for name, values in lists.items())
+    return [dict(filter(None, cells)) for cells in zip_longest(*columns)]
 
 
 @lru_cache(maxsize=1)
 def _has_lists_in_cells(head: Head) -> bool:
     """Whether each row of the table is a training, whose losses or rewards are a list in one cell. If a
     column counts steps, a list belongs to the step of its row instead."""
-    start = head.start.decode(encoding_of(head.start), "replace") if b"[" in head.start else ""
-    if not (match := _WITH_LISTS.match(start)):
+    if not (match := _WITH_LISTS.match(_opening(head))):
         return False
     names = list(map(str.strip, match[1].split(delimiter := delimiter_of(match[1]))))
     listed = names[match[2].count(delimiter) :][:1]
@@ -306,9 +321,9 @@ def _has_lists_in_cells(head: Head) -> bool:
     return moves and not any(counts_steps(name) or _WITH_NUMBER.search(name) for name in names)
 
 
-def _table_of_lists(head: Head) -> Table:
-    """The rows of all trainings whose courses are lists in cells, each with its run. A run is named by the
-    first column whose cells all differ (`Fold 3`), else by its number. The last list may be cut."""
+def _rows_of_cells(head: Head) -> tuple[list[Row], bool]:
+    """The rows of all trainings whose courses are lists in cells, each with its run, and whether the last
+    list is cut. A run is named by the first column whose cells all differ (`Fold 3`), else by its number."""
     with head.opened() as file:
         first = file.readline()
         delimiter = delimiter_of(first)
@@ -323,9 +338,57 @@ def _table_of_lists(head: Head) -> Table:
     listed = list[Row]()
     for number_of, (row, of_row) in enumerate(zip(rows, lists, strict=True), 1):
         run = {"run": f"{label} {row[label]}" if label else str(number_of)} if len(rows) > 1 else {}
-        columns = ([(name, value) for value in values] for name, values in of_row.items())
-        listed += [run | dict(filter(None, cells)) for cells in zip_longest(*columns)]
-    return Table.of(head.path, listed, truncated=bool(lists) and not lists[-1])
+        listed += [run | cells for cells in _rows_of_columns(of_row)]
+    return listed, bool(lists) and not lists[-1]
+
+
+@lru_cache(maxsize=1)
+def _lists(head: Head) -> tuple[_NumberLists, bool]:
+    """The lists of numbers of which a text consists, each behind its name (`val_loss = [0.7, 0.5]`), and
+    whether the last is cut; none for any other text. One at least is named after a loss, a score or a reward,
+    or the file is. In such a file, lists without names may be rows; see `_rows_without_names`."""
+    if head.size > MOST_BYTES or not _NAMED_LIST.match(_opening(head)):
+        return _rows_without_names(head) if curve_named_by(head.path) and head.is_text else ([], False)
+    with head.opened() as file:
+        text = WRAPPED.sub(r"\1", file.read())
+    if is_cut := text.rfind("[") > text.rfind("]"):
+        text = text[: text.rfind(",")]  # behind which a number may be cut
+    lists = [(name, _list_in(f"[{cells}]")) for name, cells in _NAMED_LIST.findall(text)]
+    whole = [len(values) for _, values in lists[: -1 if is_cut else None] or lists]
+    alone = not _NAMED_LIST.sub("", text).strip() and min(whole) >= FEWEST_ROWS
+    told = any(tells_of_training(name) for name, _ in lists) or curve_named_by(head.path)
+    return (lists, is_cut) if alone and told else ([], False)
+
+
+def _rows_without_names(head: Head) -> tuple[_NumberLists, bool]:
+    """The lists in a file of rows that are the whole course of a loss each, as `numpy.savetxt` writes them,
+    with many more numbers than there are rows; or the only row of a file named after a reward."""
+    with head.opened() as file:
+        first = file.readline(_LONGEST_ROW)
+        values = _list_in(f"[{first.strip(_AROUND)}]")
+        may_be = not is_whole(np.array(values)).all() if loss_of(head.path) else head.size <= len(first) + 1
+        if len(values) < 8 * max(head.size // max(len(first), 1), 2) or not may_be:
+            return [], False
+        lines = [first, *(line for line in file if line.strip())]
+    if is_cut := not lines[-1].endswith("\n"):
+        lines[-1] = re.sub(r"[^\s,]*$", "", lines[-1])
+    return [("", _list_in(f"[{line.strip(_AROUND)}]")) for line in lines], is_cut
+
+
+def _listed(head: Head) -> tuple[list[Row], bool] | None:
+    """The rows of a text of lists, and whether its end is cut; None for any other text. Lists are columns if
+    the name of one tells what it is, else a run each."""
+    lists, is_cut = _lists(head)
+    if not lists:
+        return _rows_of_cells(head) if _has_lists_in_cells(head) else None
+    if any(tells_of_training(name) for name, _ in lists):
+        return _rows_of_columns(dict(lists)), is_cut
+    names = [name for name, _ in lists]
+    are_unique = len({*names}) == len(names)
+    runs = names if are_unique else [f"{name} {n}".strip() for n, name in enumerate(names, 1)]
+    named = [{"run": run} if len(runs) > 1 else {} for run in runs]
+    metric = curve_named_by(head.path)
+    return [run | {metric: v} for run, (_, values) in zip(named, lists, strict=True) for v in values], is_cut
 
 
 def _list_in(cell: str) -> list[float]:

@@ -8,6 +8,7 @@
     {"1": {"loss": 2.1}, "2": {"loss": 1.7}, ...}                                                rows by step
     [[1700000000.5, 10, 2.1], [1700000001.5, 20, 1.7], ...]                                      TensorBoard's
     [2.1, 1.7, ...]                                                              in a file losses.json
+    [[200, 2.1, 2.2], [400, 1.7, 1.9], ...]                                      step, training and held out
     {"loss": {"train": {"x": [0, 1, ...], "y": [2.1, 1.7, ...]}}, ...}           of a chart
 
 A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or epochs
@@ -42,6 +43,7 @@ from chronicle.readers.text import Head, clean
 
 MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
+MOST_APART = 1.5  # times: a loss and the one held out, at the first step that is logged
 _FIRST_TIME, _LAST_TIME = 1e9, 1e10  # Unix seconds: the years 2001 to 2286
 _NUMBERED = re.compile(r"(?:(?P<what>epoch|step|iter(?:ation)?|round|episode)[ _-]?)?(?P<number>\d{1,15})")
 # `valid_steps`; `return_mean_T` of PyMARL in the info.json of Sacred
@@ -264,8 +266,8 @@ def _counted(name: str) -> str:
 
 
 def _named_by_file(document: Any, path: Path) -> list[Row]:
-    """The rows of a list whose metric is named by the file: a list of numbers, also in quotes, of pairs of a
-    step and a number, or of time, step and value, as TensorBoard exports them; or those of an object of lists
+    """The rows of a list whose metric is named by the file: a list of numbers, also in quotes, of a step with
+    one number or two, or of time, step and value, as TensorBoard exports them; or those of an object of lists
     of losses, which are columns under any names. [] for any other document."""
     if isinstance(document, dict) and loss_of(path):
         columns = dict(values_in(document))
@@ -280,11 +282,24 @@ def _named_by_file(document: Any, path: Path) -> list[Row]:
     metric = curve_named_by(path)
     if metric and (by_step := _numbered(document)):
         return [{"step": step, metric: value} for step, value in by_step.items()]
+    if metric and (of_both := _with_held_out(document)):
+        return [{"step": step, metric: loss, f"val_{metric}": other} for step, loss, other in of_both]
     values = [(int if v.isdecimal() else number)(v) if isinstance(v, str) else v for v in document]
     kinds = float if loss_of(path) else int | float  # a reward may be whole
     if not metric or 2 * sum(isinstance(value, kinds) for value in values) <= len(values):
         return []
     return [{metric: value} if isinstance(value, int | float) else {} for value in values]
+
+
+def _with_held_out(rows: list[Any]) -> list[tuple[int, float, float]]:
+    """The rows of a list of (step, loss of the training, loss held out), in which the steps grow and both
+    losses begin at about the same level, since nothing has been learned yet; [] for any other list."""
+    triples = [tuple(row) for row in rows if isinstance(row, list) and len(row) == 3]
+    is_whole = len(_numbered([[*triple[:2]] for triple in triples])) == len(rows)
+    losses = [cell for triple in triples for cell in triple[1:]]
+    if not is_whole or not all(isinstance(loss, float) and loss > 0 for loss in losses):
+        return []
+    return triples if 1 / MOST_APART <= losses[1] / losses[0] <= MOST_APART else []
 
 
 def _is_point(row: Any) -> bool:

@@ -1,5 +1,5 @@
-"""JSON lines: one object a logged step, flattened with "/". Lines without a number are facts. Numbers in
-strings (fairseq) are numbers, null is not measured. All readers of JSON share what is here.
+"""JSON lines: one object a logged step, or a list of several, flattened with "/". Lines without a number are
+facts. Numbers in strings (fairseq) are numbers, null is not measured. All readers of JSON share what is here.
 
 ``trainer_state.json`` of Hugging Face holds such objects in the list of one key, ``log_history``.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from itertools import compress, islice
+from itertools import chain, compress, islice, repeat
 from pathlib import Path
 from types import NoneType, SimpleNamespace
 from typing import Any
@@ -36,21 +36,24 @@ LONGEST_FIRST = 1 << 18  # characters of a first line that holds the whole confi
 MOST_EMPTY = 100  # lines before the first that says something
 MAX_EVENTS = 1000
 FEWEST_LOST = 3  # records in which a loss is null
-_OBJECT, _EMPTY = re.compile(r'\{\s*"'), re.compile(r"\{\s*\}")
+_OBJECT, _EMPTY, _LIST = (re.compile(p) for p in (r'\{\s*"', r"\{\s*\}", r'\[\s*\{\s*"'))
 _SEPARATORS = re.compile(r"[\s,]*")
 _BLANK = " \t\r\n\0"
 
 Row = dict[str, Any]
+# What a training is about: a row of these is one of its log, and no configuration.
 
 
 def identify(head: Head) -> bool:
     """Whether the first line that is not empty is a whole JSON object, with another line below it. A single
     line, or a very long first one, is only enough with a suffix of JSON lines, since any document may look
     like that."""
-    first, second = _begin(head) if "".join(head.lines).lstrip()[:1] == "{" else ("", "")
+    first, second = _begin(head) if "".join(head.lines).lstrip()[:1] in ("{", "[") else ("", "")
     by_suffix = head.path.suffix.lower() in (".jsonl", ".ndjson")
     if not (second or by_suffix):
         return False
+    if _LIST.match(first):  # of what was logged since the line before
+        return by_suffix or (_LIST.match(second) is not None and bool(next(whole_entries(first), None)))
     if not _OBJECT.match(first) or '"log_history"' in first:
         return False
     if (value := json_or_none(first)) is None:
@@ -102,9 +105,16 @@ class JsonLog:
         read_lines(path, "jsonl", self, SMALL_BYTES)
 
     def take(self, block: bytes) -> None:
-        records = _objects(block) or [*map(_record, block.splitlines())]
-        self._read(records, is_cut=not block.endswith((b"\n", b"\r")))
+        records, lines = _objects(block), list[bytes]()
+        if not records:
+            records = [*map(_record, lines := block.splitlines())]
+        numbers: Sequence[int] = range(self._n_lines + 1, self._n_lines + len(records) + 1)
         self._n_lines += len(records)
+        cut_line = 0 if block.endswith((b"\n", b"\r")) else self._n_lines
+        if any(line.startswith(b"[") for line in lines):
+            of_lines = map(self._entries, numbers, lines, records, repeat(cut_line))
+            numbers, records = zip(*chain.from_iterable(of_lines), strict=True)
+        self._read(records, numbers, cut_line)
 
     @property
     def can_be_left(self) -> bool:
@@ -124,20 +134,34 @@ class JsonLog:
             facts["events"] = self._events[:MAX_EVENTS]
         return replace(table, facts=facts, faults=self._faults.all(), truncated=self.truncated)
 
-    def _read(self, records: Sequence[Any], *, is_cut: bool) -> None:
-        """Reads the records of a block, the last of which may be cut: records with the same keys together,
-        column by column, all others one by one."""
+    def _entries(self, line_number: int, line: bytes, record: Any, cut_line: int) -> list[tuple[int, Any]]:
+        """The objects of a list in a line, with its number; the record itself where it is none."""
+        entries = record if type(record) is list else [*whole_entries(line.decode("utf-8", "replace"))]
+        if not entries or not all(isinstance(entry, dict) for entry in entries):
+            return [(line_number, record)]
+        if type(record) is not list:
+            self._damaged("list is damaged; what follows in the line is left out", line_number, cut_line)
+        return [(line_number, entry) for entry in entries]
+
+    def _damaged(self, problem: str, line_number: int, cut_line: int) -> None:
+        if line_number == cut_line:
+            self.truncated = True
+        else:
+            self._faults.add(problem, line=line_number)
+
+    def _read(self, records: Sequence[Any], numbers: Sequence[int], cut_line: int) -> None:
+        """Reads the records of a block: records with the same keys together, column by column, all others one
+        by one."""
         shapes = _shapes(records, is_counted if self.n_rows else _places)
         passed_over = list[int]()
         have_one_shape = any(len(lines) == len(records) for lines, _ in shapes)
         alone = set(range(0 if have_one_shape else len(records))).difference(*(lines for lines, _ in shapes))
         for i in sorted(alone):
             place = self.n_rows + i - len(passed_over)
-            if records[i] is _NO_JSON and is_cut and i == len(records) - 1:
-                self.truncated = True
+            if records[i] is _NO_JSON:
+                self._damaged("line is not JSON; skipped", numbers[i], cut_line)
             elif not isinstance(records[i], dict):
-                what = "JSON" if records[i] is _NO_JSON else "a JSON object"
-                self._faults.add(f"line is not {what}; skipped", line=self._n_lines + i + 1)
+                self._faults.add("line is not a JSON object; skipped", line=numbers[i])
             elif row := self._row(records[i], place):
                 shapes.append(([i], {name: ([value], {type(value)}) for name, value in row.items()}))
                 continue
