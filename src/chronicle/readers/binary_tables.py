@@ -488,7 +488,10 @@ def _plain(value: Any, left: list[int]) -> Any:
     return value if isinstance(value, str | int | float | None) else None
 
 
+_PICKLED = TableReader(identify_pickle, _table_of_pickle)
 BY_NAME = {
     "numpy": SimpleNamespace(identify=identify_numpy, read=read_numpy, lacks=lacks_numpy),
-    "pickle": TableReader(identify_pickle, _table_of_pickle, lacks_pickle),
+    "pickle": SimpleNamespace(
+        identify=identify_pickle, read=_PICKLED.read, runs=_PICKLED.runs, lacks=lacks_pickle
+    ),
 }

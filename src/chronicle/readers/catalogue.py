@@ -56,7 +56,7 @@ READERS = cast(
     (
         OnDemand("events", "event file", (".tfevents",), -1, hooks=("read_many",), binary=True),
         OnDemand("csv_tables", "csv", (".csv", ".tsv"), hooks=_TABLES, folder_has=_DVCLIVE),
-        OnDemand("csv_tables", "markdown", FALLBACK=-1),
+        OnDemand("csv_tables", "markdown", FALLBACK=-1, hooks=("runs",)),
         OnDemand("json_lines", "jsonl", (".jsonl", ".ndjson", ".json"), hooks=("runs",), opens=_JSON),
         OnDemand("json_lines", "trainer_state.json", (".json",), opens=b"{"),
         OnDemand("json_documents", "json", hooks=("runs",), opens=_JSON),

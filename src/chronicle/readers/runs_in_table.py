@@ -88,7 +88,6 @@ class TableReader:
 
     identify: Callable[[Head], bool]
     table: Callable[[Path], Table]
-    lacks: Callable[[Path], str] = lambda _: ""
 
     def read(self, path: Path) -> list[Attempt]:
         """An attempt for each run."""
