@@ -1,4 +1,5 @@
 import os
+import tomllib
 
 import pytest
 
@@ -44,6 +45,11 @@ def test_a_role_that_does_not_exist():
         match=r"run.toml: roles.x: 'los' is none of 'loss', 'part-loss', .*'other'. Did you mean 'loss'\?$",
     ):
         from_table(RunConfig, {"roles": {"x": "los"}}, "run.toml")
+
+
+def test_a_date_may_stand_without_quotes() -> None:
+    for written in ("2026-11-18", "2026-11-18T09:30:00"):
+        assert from_table(RunConfig, tomllib.loads(f"date = {written}"), "run.toml").date == written
 
 
 def test_a_day_that_is_none():

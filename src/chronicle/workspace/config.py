@@ -17,7 +17,7 @@ import socket
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from functools import cache, partial
 from pathlib import Path
@@ -231,10 +231,7 @@ def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
     if hint is Any:
         return value
     if hint in _SCALARS:
-        noun, types = _SCALARS[hint]
-        if type(value) not in types or (hint is Text and not str(value).strip()):
-            raise ConfigError(file, key, f"must be {noun}, not {value!r}")
-        return str(value).strip() if hint is Text else value
+        return _scalar(hint, value, file, key)
     if is_dataclass(hint):
         return from_table(hint, value, file, key)  # type: ignore[arg-type]
     if NoneType in args:
@@ -252,6 +249,15 @@ def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
             file, key, ". ".join(filter(None, (listed, nearest(str(value), map(str, words), ""))))
         )
     return words[words.index(value)]
+
+
+def _scalar(hint: Any, value: Any, file: str, key: str) -> Any:
+    noun, types = _SCALARS[hint]
+    if str in types and isinstance(value, date):  # TOML and YAML know dates that are not in quotes
+        value = value.isoformat()
+    if type(value) not in types or (hint is Text and not str(value).strip()):
+        raise ConfigError(file, key, f"must be {noun}, not {value!r}")
+    return str(value).strip() if hint is Text else value
 
 
 def accepted(hint: Any) -> tuple[str, ...]:
