@@ -69,6 +69,7 @@ def test_spikes_at_an_even_rate_have_no_trend(seed: int) -> None:
     assert "rising-spike-rate" not in patterns(curve.run())
 
 
+@pytest.mark.slow
 def test_the_trend_tests_are_calibrated() -> None:
     """Where nothing happens, one run in forty is called at p < 0.025, whatever the number of spikes."""
     rng = np.random.default_rng(0)

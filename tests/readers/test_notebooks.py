@@ -201,6 +201,7 @@ def test_no_other_reader_takes_what_a_notebook_quotes(tmp_path: Path) -> None:
         read(nb)
 
 
+@pytest.mark.slow
 def test_a_cut_notebook_is_read_up_to_the_cut(tmp_path: Path) -> None:
     content = notebook(tmp_path / "a.ipynb", [printed(epochs(1, 9)), PICTURE]).read_bytes()
     nb, n_read = tmp_path / "cut.ipynb", set()
