@@ -275,8 +275,8 @@ def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Threshold
 def baseline(
     steps: Floats, y: Floats, known: tuple[int, int], width: int, height: float, limits: Thresholds
 ) -> Baseline | None:
-    """The level before sample ``known[1]``, moved on as the laws of the course before it fall from there. In
-    the first steps of a log, each of which may be logged, later ones not, none shows yet: the level stays."""
+    """The level before sample ``known[1]``, moved on as the laws of the course before it fall from there. No
+    law is known in the first steps of a log, even if each of them is logged: then the level stays."""
     first, at = known
     if at - first < 3:
         return None

@@ -37,8 +37,8 @@ nan-inf
 frozen-metric
     Sees: a loss that repeats one value.
     Rule: 32 values in a row are equal in single precision, eight times as many as ever before, or all of a
-    log of 8 values and more; unless the loss changes by less than it prints (`Shape.at_rest`), or can go no
-    further (`_is_at_bound`).
+    log of 8 values and more; unless the loss changes by less than it prints (`Shape.at_rest`), can go no
+    further (`_is_at_bound`), or is held out while no training loss moves (`Shape.of_idle_weights`).
     Blind to: metrics that freeze with noise on top.
     False alarm: none known beyond constants that are logged on purpose.
     Source: MLPerf logs with a dead metric; Hugging Face's filter repeats the last mean when the loss is NaN.
