@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from importlib import import_module
 from pathlib import Path
@@ -11,9 +12,10 @@ import pytest
 from tests.fresh import printed_by
 
 from chronicle.readers import READERS
+from chronicle.readers.console import format_of, plan
 from chronicle.readers.csv_tables import METRIC_FOLDERS
-from chronicle.readers.find import folder_claims
-from chronicle.readers.text import Head
+from chronicle.readers.find import claims, folder_claims
+from chronicle.readers.text import HEAD_BYTES, Head
 
 EXAMPLES = Path(__file__).parent / "examples"
 HOOKS = ("identify_folder", "read_folder", "foreign", "read_many", "runs", "run_key", "lacks")
@@ -112,3 +114,31 @@ def test_a_head_that_is_not_shown_to_a_reader_is_none_that_it_knows(reader, tmp_
     files = [tmp_path / name for name in made] + [f for f in EXAMPLES.rglob("*") if f.is_file()][::5]
     for head in map(Head.of, files):
         assert reader.identify(head) == bool(stands_for(reader).identify(head)), head.path
+
+
+@pytest.mark.parametrize(
+    ("content", "n"),
+    [
+        (b"", 0),
+        (b"Nothing to see here.\n", 0),
+        (b"note 12 of 3\n", 2),
+        (b"loss nan, then INF\n", 2),
+        (b"1" + bytes(9), math.inf),
+        (b"x" * HEAD_BYTES, math.inf),
+    ],
+)
+def test_the_numbers_of_a_short_text_are_counted(content: bytes, n: float, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(content)
+    assert Head.of(tmp_path / "a.txt").n_numbers == n
+
+
+def test_no_console_format_is_sought_in_a_short_text_with_hardly_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at = list[Path]()
+    monkeypatch.setattr(plan, "sample", lambda head: looked_at.append(head.path) or b"")
+    monkeypatch.setattr(import_module(format_of.__module__), "sample", plan.sample)
+    for n in range(4):
+        (tmp_path / f"{n}.txt").write_text("".join(f"of {i}\n" for i in range(n)))
+        assert claims(tmp_path / f"{n}.txt") == []
+    assert [path.stem for path in looked_at] == ["1", "2", "3", "3"]  # of formats, and of any text

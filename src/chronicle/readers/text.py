@@ -7,6 +7,7 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Set
@@ -29,6 +30,7 @@ _CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])  # that no tex
 _LONE_ZERO = re.compile(rb"(?<!\0)\0(?!\0)")  # a damaged byte; where there are more, nothing was written
 _BLANKS = codecs.BOM_UTF8 + b" \t\n\r\v\f\0"
 _MOST_CONTROLS = 0.01  # of a text
+_NUMBER = re.compile(rb"\d+|nan|inf", re.IGNORECASE)
 Kind = tuple[bool, bool, bytes, bytes]  # has it zeros, is it text, its first byte but blanks, its first byte
 # The suffixes of documents and programs, which may quote a log.
 _OF_WORDS = re.compile(
@@ -75,6 +77,13 @@ class Head:
     def is_of_words(self) -> bool:
         """Whether the name is that of a document or a program, which may quote a log."""
         return _OF_WORDS.fullmatch(self.path.suffix) is not None
+
+    @cached_property
+    def n_numbers(self) -> float:
+        """How many runs of digits, or parts of words that may be NaN or infinity, are in the file; infinity
+        where it goes on beyond the start, or has zeros. A cheap test that settles most short texts."""
+        is_whole = self.size == len(self.start) < HEAD_BYTES and b"\0" not in self.start
+        return len(_NUMBER.findall(self.start)) if is_whole else math.inf
 
     @property
     def is_text(self) -> bool:

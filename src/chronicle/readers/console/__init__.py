@@ -68,6 +68,6 @@ def _marks() -> list[tuple[re.Pattern[bytes], str]]:
 @lru_cache(maxsize=256)
 def format_of(head: Head) -> str:
     """The NAME of the first format of which a text holds a record, "" if there is none. Raises OSError."""
-    if not may_be_log(head) or not (text := sample(head)):
+    if not head.n_numbers or not may_be_log(head) or not (text := sample(head)):
         return ""
     return next((name for mark, name in _marks() if mark.search(text)), "")

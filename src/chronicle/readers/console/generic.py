@@ -48,6 +48,8 @@ _FIRST_NAMES = 3  # names of arguments by which a line of them is recognised
 
 def identify(head: Head) -> bool:
     """Whether the text is the log of a training, and no JSON document: its lines do not follow each other."""
+    if head.n_numbers < _FEWEST_POINTS:
+        return False
     is_whole = head.size == len(head.start) and head.start.lstrip()[:1] in (b"{", b"[")
     return not (is_whole and json_or_none(head.start)) and plan_of(head).is_log
 
