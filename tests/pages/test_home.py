@@ -10,7 +10,8 @@ import pytest
 from tests.pages.samples import EVENTS, LOST, gallery, healthy, rollback, site, small
 
 from chronicle.model import Entry, Event, EventKind, Verdict
-from chronicle.pages.gallery import SiteData
+from chronicle.pages.chronology import atom
+from chronicle.pages.gallery import SiteData, in_future
 from chronicle.pages.lists import (
     NEWS,
     ON_A_SHELF,
@@ -131,6 +132,29 @@ def test_in_training_is_what_tells_of_no_end_and_is_as_new_as_the_newest_log() -
     assert in_training([]) == []
     later = replace(END, id="note-1", kind=EventKind.NOTE, time="2026-11-20T09:00:00Z")
     assert in_training([*runs, with_events(later, run_id="noted")]) == []  # who wrote it saw no newer log
+
+
+def test_a_date_in_the_future_is_the_newest_of_nothing() -> None:
+    """A wrong clock hid the news of all other runs, and what is in training, for as long as it was wrong."""
+
+    def run(run_id: str, time: str, *events: Event) -> Entry:
+        return with_events(*events, replace(END, time=time, ending=""), run_id=run_id, about={})
+
+    ahead, now = run("ahead", "9999-12-31T20:00:00Z"), run("now", "2026-11-18T10:00:00Z")
+    assert [row.time for row in site([now, ahead]).happened] == [
+        "2026-11-18T10:00:00Z",
+        "9999-12-31T20:00:00Z",
+    ]
+    assert [row.entry.run_id for row in week(site([ahead, now]).happened)[0]] == ["now"]
+    assert [entry.run_id for entry in in_training([ahead, now])] == ["now"]
+    assert [card.href for card in shelves([ahead, now])[-1][-1]] == [
+        "runs/now/index.html",
+        "runs/ahead/index.html",
+    ]
+    assert "9999" not in atom(site([ahead, now]))
+    assert (in_future(ahead), in_future(now)) == ("9999-12-31T20:00:00Z", "")
+    found = replace(FOUND, time="9999-12-31T20:00:00Z")
+    assert not needs_attention(with_events(found, noted("review", "2026-11-19")))
 
 
 def test_shelves_by_project_the_newest_first_and_single_runs_together() -> None:

@@ -31,7 +31,7 @@ from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra, UsageError
 from chronicle.model import Attempt, Entry
 from chronicle.pages import assets, pages
-from chronicle.pages.gallery import SiteData, load_cases, load_gallery
+from chronicle.pages.gallery import SiteData, in_future, load_cases, load_gallery
 from chronicle.workspace.config import WorkspaceConfig, require_no_link
 from chronicle.workspace.folders import RunFolder, Workspace, shipped_file
 from chronicle.workspace.locks import Say, locked, remove, sweep
@@ -135,6 +135,9 @@ def build(
         before = site.last_record(where.root)
         outcomes = _made(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
         report = Report(tuple(outcomes), where.out, "", {run.run_id: run.title for run in runs})
+        for entry in report.entries:
+            if time := in_future(entry):
+                say(f"{entry.run_id}: {time[:10]} is in the future, so what happened then is listed last")
         parts, docs = _pages(workspace, report, where.root / "build" / "docs", before, unknown)
         title = config.title if config.title != WorkspaceConfig.title else ""  # the default is no choice
         now = SiteRecord(engine or config.engine, title, strict, newest(runs), docs=docs, parts=parts)

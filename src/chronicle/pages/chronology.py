@@ -25,7 +25,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from chronicle.metrics.values import clipped, grouped, instant, level, moment
 from chronicle.model import Entry, Event, EventKind, Join, Verdict
-from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
+from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events, when
 from chronicle.pages.words import Render, as_json, plain
 from chronicle.story import WARM_UP, deciding, gravity
 from chronicle.story.measured import BY_PEOPLE, CHANGES, COURSE, ENDS, JOINS, OVERALL
@@ -143,7 +143,7 @@ def news(rows: Sequence[RunEvent]) -> list[RunEvent]:
 
 
 def _items(site: SiteData) -> Iterator[dict[str, Any]]:
-    for row in [row for row in news(site.happened) if moment(row.time)][:MOST]:
+    for row in [row for row in news(site.happened) if when(row.time)][:MOST]:
         yield {
             "id": _id(site, row.href),
             "url": site.site_url + row.href,
@@ -198,7 +198,7 @@ class _Act:
 def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
     """experiments.md: the experiments of all runs, the newest first."""
     rows = [row for entry in site.entries for row in reversed([*experiments(entry)])]
-    rows.sort(key=lambda row: -moment(row.time))
+    rows.sort(key=lambda row: -when(row.time))
     values = {"rows": rows[:TRIED_ROWS], "more": len(rows[TRIED_ROWS:])}
     yield Page("experiments.md", render("experiments.md.j2", values))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import dropwhile
 from pathlib import Path
+from time import time as now
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from chronicle.classify.patterns import BY_ID, PATTERNS
@@ -21,6 +22,7 @@ from chronicle.story.measured import BY_PEOPLE, JOINS, OVERALL
 from chronicle.story.signs import Sign
 from chronicle.workspace.config import Text, WorkspaceConfig, from_table
 
+DAY_S = 86_400
 _OF_ATTEMPT = ("axis", "format", "last_step", "started", "ended", "job", "nodes")
 
 
@@ -101,8 +103,20 @@ class RunEvent:
         return ""
 
 
+def when(time: str) -> float:
+    """`moment`, by which events are ordered; 0 for a time more than a day after now, which a wrong clock
+    wrote: nothing would be newer for years."""
+    return at if (at := moment(time)) <= now() + DAY_S else 0.0
+
+
+def in_future(entry: Entry) -> str:
+    """The time of an event that such a clock wrote; empty if there is none."""
+    return next((event.time for event in entry.events if moment(event.time) and not when(event.time)), "")
+
+
 def dated_events(entries: Iterable[Entry]) -> list[RunEvent]:
-    """The dated events of all runs, newest first; of a run without any date its end."""
+    """The dated events of all runs, newest first; of a run without any date its end. Last are those in the
+    future."""
     listed: list[RunEvent] = []
     for entry in entries:
         rows = [RunEvent(entry, event) for event in reversed(entry.events) if not event.shows(OVERALL)]
@@ -111,12 +125,22 @@ def dated_events(entries: Iterable[Entry]) -> list[RunEvent]:
         # If a run ends on the day of its launch, the launch says nothing more.
         kept = (row for row in rows if row.event.kind is not EventKind.LAUNCH or row.day not in ended)
         listed += [row for row in kept if row.time] or ends
-    return sorted(listed, key=lambda row: (bool(row.time), moment(row.time)), reverse=True)
+    return sorted(listed, key=lambda row: (bool(row.time), when(row.time)), reverse=True)
 
 
 def last_time(entry: Entry) -> str:
     """The time of the last event in a run's logs, as logged; empty if they have none."""
-    return max((event.time for event in entry.events if event.kind not in BY_PEOPLE), key=moment, default="")
+    return max((event.time for event in entry.events if event.kind not in BY_PEOPLE), key=when, default="")
+
+
+def in_training(entries: Sequence[Entry]) -> list[Entry]:
+    """Runs whose log states no end and continues to within a day of the newest event of any run, which may be
+    a note: whoever writes one has seen that the logs go no further."""
+    logs = [e for e in entries if e.about.get("data", "log") == "log" and not e.about.get("synthetic")]
+    ends = [(log, event) for log in logs for event in log.events if event.kind is EventKind.END]
+    timed = [(log, end.ending, when(end.time)) for log, end in ends if len(end.time) > len("2026-11-18")]
+    newest = max((when(event.time) for log in logs for event in log.events if event.time), default=0.0)
+    return [log for log, ending, at in timed if ending in ("", "cut off") and newest - at <= DAY_S]
 
 
 def for_lists(entry: Entry) -> Entry:
@@ -363,7 +387,7 @@ class SiteData:
 
         def rank(entry: Entry) -> tuple[int, bool, float, float]:
             severity = max((event.severity for event in deciding(entry.events, entry.verdict)), default=0.0)
-            return -entry.verdict.rank, entry.badge != entry.verdict, -severity, -moment(last_time(entry))
+            return -entry.verdict.rank, entry.badge != entry.verdict, -severity, -when(last_time(entry))
 
         return sorted(self.entries, key=rank)
 

@@ -18,7 +18,19 @@ from chronicle.metrics.values import clipped, count, gathered, grouped, listed, 
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
 from chronicle.pages import words
 from chronicle.pages.chronology import LISTED_ROWS, day_words, news
-from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, advice, figure, last_time, n_points
+from chronicle.pages.gallery import (
+    DAY_S,
+    Page,
+    PatternPage,
+    RunEvent,
+    SiteData,
+    advice,
+    figure,
+    in_training,
+    last_time,
+    n_points,
+    when,
+)
 from chronicle.pages.words import Html, Render, as_json, place, plain, slug
 from chronicle.story import CANNOT_TELL, deciding, gravest, without_repeated_reasons
 from chronicle.story import card as card_words
@@ -36,7 +48,6 @@ Columns = list[tuple[Verdict, list[Shown]]]
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
 FEWEST = 5  # statistics need at least so many runs or events, else their intervals say nothing
 ATTENTION, NEWS, SHELVES, ON_A_SHELF = 8, 12, 6, 4  # on Home: rows, rows, projects, cards of a project
-_DAY_S = 86_400
 
 
 class Card(NamedTuple):
@@ -272,7 +283,7 @@ def precedents(site: SiteData, pattern: str) -> list[RunEvent]:
         for event in entry.events
         if event.kind is EventKind.FINDING and pattern in event.patterns
     ]
-    return sorted(happened, key=lambda r: (not r.notes, r.event.patterns[0] != pattern, -moment(r.time)))
+    return sorted(happened, key=lambda r: (not r.notes, r.event.patterns[0] != pattern, -when(r.time)))
 
 
 def statistics(site: SiteData, pattern: str, happened: Sequence[RunEvent]) -> Iterator[str]:
@@ -340,7 +351,8 @@ def needs_attention(entry: Entry) -> bool:
         return False
     decided = (event for event in entry.events if event.kind is EventKind.DECISION)
     reviewed = (event for event in entry.events if event.kind is EventKind.REVIEW and not event.of)
-    grave = max((event.time[:10] for event in deciding(entry.events, entry.verdict)), default="")
+    decisive = (event.time for event in deciding(entry.events, entry.verdict))
+    grave = max((time[:10] for time in decisive if when(time)), default="")
     return not any(not event.time or event.time[:10] >= grave for event in (*decided, *reviewed))
 
 
@@ -351,25 +363,15 @@ def asks(entry: Entry) -> bool:
 
 def week(rows: Sequence[RunEvent]) -> tuple[list[RunEvent], int]:
     """The news of the seven days up to the newest event, and how many more there are."""
-    since = moment(rows[0].time) - 7 * _DAY_S if rows else 0.0
-    recent = [row for row in news(rows) if row.time and moment(row.time) >= since]
+    since = when(rows[0].time) - 7 * DAY_S if rows else 0.0
+    recent = [row for row in news(rows) if row.time and when(row.time) >= since]
     return recent[:NEWS], len(recent[NEWS:])
-
-
-def in_training(entries: Sequence[Entry]) -> list[Entry]:
-    """Runs whose log states no end and continues to within a day of the newest event of any run, which may be
-    a note: whoever writes one has seen that the logs go no further."""
-    logs = [e for e in entries if e.about.get("data", "log") == "log" and not e.about.get("synthetic")]
-    ends = [(log, event) for log in logs for event in log.events if event.kind is EventKind.END]
-    timed = [(log, end.ending, moment(end.time)) for log, end in ends if len(end.time) > len("2026-11-18")]
-    newest = max((moment(event.time) for log in logs for event in log.events if event.time), default=0.0)
-    return [log for log, ending, at in timed if ending in ("", "cut off") and newest - at <= _DAY_S]
 
 
 def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:
     """Projects with their number of runs and the cards of the newest runs; the project with the newest run
     comes first. Projects of a single run share the last shelf, which has no name."""
-    newest_first = sorted(entries, key=lambda entry: -moment(last_time(entry)))
+    newest_first = sorted(entries, key=lambda entry: -when(last_time(entry)))
     projects = [str(entry.about.get("project", "")) for entry in newest_first]
     number = Counter(projects)
     rows = zip(projects, newest_first, strict=True)
