@@ -54,7 +54,7 @@ words = st.text(st.characters(blacklist_categories=["Cs", "Cc", "Zl", "Zp"]), mi
 @given(
     text=words,
     kind=st.sampled_from(["", *NOTE_KINDS, *REVIEWS]),
-    step=st.none() | st.integers(-9, 10**18),
+    step=st.none() | st.integers(-9, 10**18 - 1),
     event=st.sampled_from(["", "rise-a1-59000", "rise-a2-1.2", "end"]),
     author=st.sampled_from(["", "ada", "event horizon"]),
     run=st.sampled_from(["", "sweep-lr-3"]),
@@ -96,6 +96,14 @@ def test_a_day_alone_stays_a_day(tmp_path):
     write_note(file, note)
     assert file.read_text("utf-8") == "- 2023-06-14 · M4 team · decision · step 39036: The run was stopped.\n"
     assert read_notes(file) == (note,)
+
+
+def test_a_step_that_would_not_be_read_back_is_refused(tmp_path):
+    with pytest.raises(UsageError) as err:
+        write_note(tmp_path / "notes.md", Note("x", "2026-11-20", "", 10**18))
+    assert str(err.value) == (
+        "step 1000000000000000000 is none: it has too many digits. Remedy: check the step"
+    )
 
 
 @pytest.mark.parametrize(

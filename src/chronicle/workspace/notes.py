@@ -33,9 +33,10 @@ JUDGEMENTS = (*map(str, Verdict), *STANCES)
 REVIEWS = (*(f"review {verdict}" for verdict in Verdict), *STANCES)
 _EVENT = r"launch|end|[\w.]+(?:-[\w.]+)+"
 _RUN = r"[A-Za-z0-9._-]+"
+_MOST_DIGITS = 18  # of a step, so that it fits into 64 bits
 _NOTE = re.compile(
     r"- (?P<at>\d{4}-\d\d-\d\d(?:T\S+)?)(?: · (?!step \d|event \S+-|run \S+: )(?P<author>[^·:\n]+?))??"
-    rf"(?: · (?P<kind>{'|'.join((*NOTE_KINDS, *REVIEWS))}))?(?: · step (?P<step>-?\d{{1,18}}))?"
+    rf"(?: · (?P<kind>{'|'.join((*NOTE_KINDS, *REVIEWS))}))?(?: · step (?P<step>-?\d{{1,{_MOST_DIGITS}}}))?"
     rf"(?: · event (?P<event>{_EVENT}))?(?: · run (?P<run>{_RUN}))?: (?P<text>.*)"
 )
 
@@ -80,11 +81,13 @@ def last_review(notes: Iterable[Note]) -> Note | None:
 
 
 def write_note(file: Path, note: Note) -> None:
-    """Appends one note to the file, completely or not at all. Raises UsageError: the author or event would
-    not be read back unchanged."""
+    """Appends one note to the file, completely or not at all. Raises UsageError: the author, event or
+    step would not be read back unchanged."""
     if note.event and not re.fullmatch(_EVENT, note.event):
         remedy = "`chronicle explain` shows the ids"
         raise UsageError(f"{note.event!r} is not the id of an event", remedy=remedy)
+    if abs(note.step or 0) >= 10**_MOST_DIGITS:
+        raise UsageError(f"step {note.step} is none: it has too many digits", remedy="check the step")
     match = _NOTE.fullmatch(line_of(note).split("\n")[0])
     if not match or ((match["author"] or "").strip(), match["event"] or "") != (note.author, note.event):
         named = f"author {note.author!r}" + (f" or event {note.event!r}" if note.event else "")
