@@ -13,6 +13,7 @@ from chronicle.build.produce import Product, produce
 from chronicle.build.redact import Redactor, redactor_of, with_names
 from chronicle.build.sources import expand
 from chronicle.errors import ConfigError
+from chronicle.metrics.names import Linear
 from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.workspace.config import Redact, WorkspaceConfig, from_table
 from chronicle.workspace.folders import Workspace, run_in
@@ -181,6 +182,29 @@ def test_what_a_program_takes_as_a_secret_is_withheld(text, published):
 
 
 @pytest.mark.parametrize(
+    ("items", "published"),
+    [
+        (["mysql", f"-p{WORD}", "-uroot"], ["mysql", "-p(withheld)", "-uroot"]),
+        (["sudo", "mysql", "-p, 1 'x)y", "db"], ["sudo", "mysql", "-p(withheld)", "db"]),
+        (("sshpass", "-p", "two words", "ssh", "x"), ("sshpass", "-p", "(withheld)", "ssh", "x")),
+        ([7, "mysql", f"-p{WORD}"], [7, "mysql", "-p(withheld)"]),
+        (["bash", "-c", f"mysql -p{WORD}"], ["bash", "-c", "mysql -p(withheld)"]),
+        (
+            {"args/0": "mysql", "args/1": f"-p{WORD}", "lr": 1, "x/0": "-p7"},
+            {"args/0": "mysql", "args/1": "-p(withheld)", "lr": 1, "x/0": "-p7"},
+        ),
+        (["mysql", "-p", "runs"], None),
+        (["docker", "run", "-p", "8080:80"], None),
+        ([], None),
+    ],
+)
+def test_a_list_of_arguments_is_a_command_too(items, published):
+    redact = Redactor(Redact())
+    assert redact.value(items) == (published or items)
+    assert len(redact.withheld()) == (published is not None)
+
+
+@pytest.mark.parametrize(
     "facts",
     [
         {"config/secrets/wandb": PLAIN},
@@ -256,6 +280,12 @@ def test_own_patterns_and_what_is_allowed():
     redact = Redactor(rules)
     assert redact(f"Project Falcon, password={PLAIN}") == f"(withheld), password={PLAIN}"
     assert Redactor(Redact(secrets=False))(f"password={PLAIN}") == f"password={PLAIN}"
+
+
+def test_patterns_of_a_stranger_are_matched_in_linear_time():
+    redact = Redactor(Redact(patterns=[Linear("(a+)+b"), Linear("Project [A-Z]")]))
+    assert redact("a" * 50_000 + " of Project F\ud800") == "a" * 50_000 + " of (withheld)?"
+    assert redact("aab") == "(withheld)"
 
 
 def test_a_pattern_that_is_none():

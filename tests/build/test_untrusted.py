@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from tests.logs import plain_engine
 
 from chronicle.build import build, places
+from chronicle.build.produce import Run
 from chronicle.cli import cli
 from chronicle.errors import ConfigError, UsageError
 from chronicle.pages.words import renderer
@@ -116,4 +117,32 @@ def test_templates_run_in_a_sandbox(tmp_path):
         renderer([tmp_path])("page.md.j2", {})
     assert str(refused.value) == (
         "page.md.j2: template error: access to attribute '__class__' of 'str' object is unsafe."
+    )
+
+
+def test_an_expression_of_a_stranger_takes_linear_time(tmp_path):
+    """Python's own `re` would not come to an end with it, and cannot be stopped."""
+    (tmp_path / "chronicle.toml").write_text('[roles]\n"(b+)+c" = "score"\n')
+    place = tmp_path / "runs" / "a"
+    place.mkdir(parents=True)
+    (place / "m.csv").write_text(f"{'a' * 50},{'b' * 50},{ROWS}".replace("\n", "\n1,1,").removesuffix("1,1,"))
+    (place / "run.toml").write_text('[roles]\n"(a+)+b" = "score"\n"lo.s" = "grad-norm"\n')
+    (run,) = (workspace := Workspace.find(tmp_path).untrusted()).runs()
+    (attempt,), problems = Run(run, workspace.config).read()
+    roles = {name[:1]: series.role.value for name, series in attempt.series.items()}
+    assert (roles, problems) == ({"a": "other", "b": "other", "l": "grad-norm"}, [])
+
+
+@pytest.mark.parametrize("file", ["chronicle.toml", "runs/a/run.toml"])
+def test_an_expression_that_only_python_knows_is_refused_from_a_stranger(tmp_path, file):
+    (tmp_path / "runs" / "a").mkdir(parents=True)
+    (tmp_path / "chronicle.toml").write_text("")
+    (tmp_path / file).write_text('[roles]\n"(?!val).*" = "loss"\n')
+    assert Workspace.find(tmp_path).runs()[0].problem is None
+    with pytest.raises(ConfigError) as refused:
+        (run,) = Workspace.find(tmp_path).untrusted().runs()
+        raise run.problem
+    assert str(refused.value) == (
+        f"{file.removeprefix('runs/')}: roles: '(?!val).*' is not a regular expression: "
+        "Invalid regular expression: invalid perl operator: (?!"
     )

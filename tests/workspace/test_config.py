@@ -31,6 +31,18 @@ def test_a_missing_file_gives_the_defaults(tmp_path):
         ({"units": {"loss": 3}}, "chronicle.toml: units.loss: must be a string, not 3"),
         ({"thresholds": {"h": "high"}}, "chronicle.toml: thresholds.h: must be a number, not 'high'"),
         ({"roles": []}, "chronicle.toml: roles: must be a table, not []"),
+        (
+            {"roles": {"(": "loss"}},
+            "chronicle.toml: roles: '(' is not a regular expression: "
+            "missing ), unterminated subpattern at position 0",
+        ),
+        (
+            {"roles": {"a{99999999999}": "loss"}},
+            "chronicle.toml: roles: 'a{99999999999}' is not a regular expression: "
+            "the repetition number is too large",
+        ),
+        ({"out": "a\0b"}, r"chronicle.toml: out: 'a\x00b' is no path: a zero byte is in it"),
+        ({"allow": ["a\0b"]}, r"chronicle.toml: allow[0]: 'a\x00b' is no path: a zero byte is in it"),
     ],
 )
 def test_what_is_wrong_is_named(table, message):

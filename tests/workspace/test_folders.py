@@ -160,6 +160,15 @@ def test_what_can_be_no_path_is_the_problem_of_its_run_alone(workspace, path):
     assert second.problem is None
 
 
+def test_a_bad_expression_is_told_with_its_file(workspace):
+    (workspace.runs_folder / "a").mkdir(parents=True)
+    (workspace.runs_folder / "a" / "run.toml").write_text('[roles]\n"(" = "loss"\n')
+    (run,) = workspace.runs()
+    assert str(run.problem) == (
+        "a/run.toml: roles: '(' is not a regular expression: missing ), unterminated subpattern at position 0"
+    )
+
+
 def test_a_folder_that_cannot_be_listed_is_the_problem_of_its_run_alone(workspace, monkeypatch):
     def refuse(folder):
         raise PermissionError(13, "Permission denied", str(folder))

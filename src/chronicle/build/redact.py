@@ -17,9 +17,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, TypeVar, cast
 
 from chronicle.errors import MissingExtra
+from chronicle.metrics.names import Linear
 from chronicle.metrics.values import hosts_of, node_list, plural
 from chronicle.model import Attempt, Entry, Fault
 from chronicle.workspace.config import Redact
@@ -89,6 +92,7 @@ _ARGUMENTS = {
     "poetry": rf"config{_GAP}(?:http-basic\.{_ITEM}|pypi-token\.){_ITEM}",
     "aws": rf"configure{_GAP}set{_GAP}[\w.]*(?:secret|token)\w*{_GAP}",
 }
+_PARTING = dict.fromkeys(map(ord, "\t\n\r\v\f \"',)}]"), "\0")  # what parts the arguments of a line
 _COMMAND = re.compile(rf"(?<![\w-])(?:{'|'.join(_ARGUMENTS)})(?=[\s\"'])")
 # Prefixes of keys, which random characters follow.
 _PREFIXES = (
@@ -150,7 +154,10 @@ class Redactor:
 
     def __init__(self, rules: Redact, hosts: Iterable[str] = (), users: Iterable[str] = ()) -> None:
         self._secrets, self._identities = rules.secrets, rules.identities
-        self._own = [re.compile(pattern) for pattern in rules.patterns]
+        self._own = [
+            partial(p.sub, WITHHELD) if isinstance(p, Linear) else partial(re.compile(p).sub, self._withheld)
+            for p in rules.patterns
+        ]
         self._allowed = [re.compile(pattern) for pattern in rules.allow]
         self.names: dict[str, str] = {}
         for kind, named in (("host", hosts), ("user", users)) if rules.identities else ():
@@ -185,16 +192,31 @@ class Redactor:
         if type(value) is str:  # not a StrEnum, which holds a word of chronicle
             changed = self(str(value))
         elif isinstance(value, Mapping):
-            named = _by_option((str(name), item) for name, item in value.items())
-            facts = [self.fact(name, item) for name, item in named]
+            facts = [self.fact(*item) for item in self._listed((str(k), item) for k, item in value.items())]
             changed = dict(zip(map(self.value, value), facts, strict=True))
         elif isinstance(value, list | tuple):
-            changed = type(value)([self.fact(*item) for item in _by_option(("/0", item) for item in value)])
+            changed = type(value)([self.fact(*item) for item in self._listed(("/0", item) for item in value)])
         elif is_dataclass(value) and not isinstance(value, type):
             new = {f.name: self.fact(f.name, getattr(value, f.name)) for f in fields(value) if f.init}
             new = {name: item for name, item in new.items() if item is not getattr(value, name)}
             changed = replace(value, **new) if new else value
         return cast(T, changed)
+
+    def _listed(self, items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+        """Names and values, without the secret arguments of a command that is a list."""
+        for of_list, group in groupby(_by_option(items), key=itemgetter(0)):
+            _, names, values = zip(*group, strict=True)
+            yield from zip(names, self._of_command(values) if of_list else values, strict=True)
+
+    def _of_command(self, items: Sequence[Any]) -> Iterable[Any]:
+        """The items of a list, which is searched like a line in which nothing within an argument parts it."""
+        if not self._secrets or not any(isinstance(item, str) for item in items):
+            return items
+        texts = [item.translate(_PARTING) if isinstance(item, str) else "\0" for item in items]
+        found = self._arguments(" ".join(texts)).split(" ")
+        changed = {k: new.replace("\0", " ") for k, new in enumerate(found) if new != texts[k]}
+        self.texts["secret"].update(items[k] for k in changed)
+        return [changed.get(k, item) for k, item in enumerate(items)]
 
     def withheld(self) -> list[str]:
         """The sentences of a page on how many texts of which kind were withheld."""
@@ -213,8 +235,10 @@ class Redactor:
     def _redacted(self, text: str) -> str:
         new = text
         if self._secrets:
-            for shape in (*_shapes(), *self._own):
+            for shape in _shapes():
                 new = shape.sub(self._withheld, new)
+            for without in self._own:
+                new = without(new)
             new = self._assignments(self._arguments(new))
             if new != text:
                 self.texts["secret"].add(text)
@@ -324,14 +348,15 @@ def _shapes() -> tuple[re.Pattern[str], ...]:
     return (*map(re.compile, _SHAPES), *(pattern for rule in rules for pattern in rule.denylist))
 
 
-def _by_option(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Names and values, where what follows an option in a list of arguments has the name of that option. The
-    names of such a list end in numbers: ``args/0`` is ``--password``, so ``args/1`` is named ``password``."""
+def _by_option(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str, Any]]:
+    """The list that items are of ("" for none), and their names and values. What follows an option in a list
+    has the name of that option; the names of a list end in numbers: where ``args/0`` is ``--password``,
+    ``args/1`` is named ``password``."""
     before, option = "", cast("re.Match[str] | None", None)
     for name, item in items:
         of_list, _, number = name.rpartition("/")
         listed = f"{of_list}/" if number.isdecimal() else ""
-        yield option[1] if option and listed == before else name, item
+        yield listed, option[1] if option and listed == before else name, item
         option = _OPTION.fullmatch(item) if listed and isinstance(item, str) else None
         before = listed
 

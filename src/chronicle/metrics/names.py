@@ -49,6 +49,28 @@ MEASURES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE)  # of how well a 
 JUDGED = (*LOSSES, *MEASURES)
 
 
+class Linear(str):
+    """A regular expression of a stranger. RE2 matches it in a time in proportion to the text, where Python's
+    own way may not come to an end (``(a+)+b``), and cannot be stopped."""
+
+    def fullmatch(self, text: str) -> bool:
+        """Whether it matches the whole text. Raises ValueError: RE2 does not know the expression."""
+        import pyarrow as pa  # here and below, because the import takes longer than most logs do
+        import pyarrow.compute as pc
+
+        pattern = rf"\A(?:{self})\z"
+        found = pc.match_substring_regex(pa.scalar(text.encode("utf-8", "replace").decode()), pattern)
+        return bool(found.as_py())
+
+    def sub(self, by: str, text: str) -> str:
+        """The text with ``by`` in the place of what it matches. Raises ValueError as `fullmatch` does."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        where = pa.scalar(text.encode("utf-8", "replace").decode())
+        return str(pc.replace_substring_regex(where, pattern=str(self), replacement=by).as_py())
+
+
 @lru_cache(maxsize=_MOST_NAMES)
 def plain(metric: str) -> str:
     """The name as lower-case words, for comparisons: "train/gradNorm" gives "train grad norm"."""

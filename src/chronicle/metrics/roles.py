@@ -16,7 +16,16 @@ from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.by_values import Roles, SeriesByName, revised, roles_by_values
-from chronicle.metrics.names import LOSSES, MIN_POINTS, loss_words, name_words, plain, role_of, with_role
+from chronicle.metrics.names import (
+    LOSSES,
+    MIN_POINTS,
+    Linear,
+    loss_words,
+    name_words,
+    plain,
+    role_of,
+    with_role,
+)
 from chronicle.model import Attempt, Role, Series
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
@@ -134,7 +143,8 @@ def _representatives(metrics: tuple[str, ...], known: Roles) -> dict[str, str]:
 
 def _matches(pattern: str, metric: str) -> bool:
     try:
-        return re.fullmatch(pattern, metric) is not None
+        matched = pattern.fullmatch(metric) if isinstance(pattern, Linear) else re.fullmatch(pattern, metric)
+        return bool(matched)
     except re.error as err:
         raise UsageError(f"roles: {pattern!r} is not a regular expression ({err})") from err
 

@@ -15,7 +15,7 @@ import os
 import re
 import socket
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from datetime import date, datetime
 from enum import StrEnum
@@ -38,10 +38,16 @@ T = TypeVar("T")
 _hints_of = cache(partial(get_type_hints, include_extras=True))
 Text = Annotated[str, "text"]
 """Free text in a table: never empty; a number is taken as its digits."""
+Expression = Annotated[str, "expression"]
+"""A regular expression of Python."""
+Place = Annotated[str, "place"]
+"""A path, which holds no zero byte."""
 
 _SCALARS: dict[Any, tuple[str, tuple[type, ...]]] = {
     str: ("a string", (str,)),
     Text: ("a text", (str, int, float)),
+    Expression: ("a regular expression", (str,)),
+    Place: ("a path", (str,)),
     int: ("a whole number", (int,)),
     float: ("a number", (int, float)),
     bool: ("true or false", (bool,)),
@@ -65,17 +71,10 @@ class Redact:
         False,
         "Whether hosts and users are numbered, and e-mail and network addresses and home folders withheld.",
     )
-    patterns: list[str] = key([], "Regular expressions of further text to withhold.")
-    allow: list[str] = key([], "Regular expressions of text to publish although it looks like a secret.")
-
-    def __post_init__(self) -> None:
-        for name in ("patterns", "allow"):
-            for i, pattern in enumerate(getattr(self, name)):
-                try:
-                    re.compile(pattern)
-                except re.error as err:
-                    what = f"{pattern!r} is not a regular expression: {err}"
-                    raise ConfigError("chronicle.toml", f"redact.{name}[{i}]", what) from err
+    patterns: list[Expression] = key([], "Regular expressions of further text to withhold.")
+    allow: list[Expression] = key(
+        [], "Regular expressions of text to publish although it looks like a secret."
+    )
 
 
 @dataclass(frozen=True)
@@ -83,12 +82,12 @@ class WorkspaceConfig:
     """The settings of a workspace, from chronicle.toml."""
 
     title: str = key("chronicle", "Title of the site.")
-    runs: str = key("runs", "Folder with one subfolder for each run.")
-    gallery: str = key(
+    runs: Place = key("runs", "Folder with one subfolder for each run.")
+    gallery: Place = key(
         "gallery", "Folder of pattern pages and of `cases/`; a page here replaces the shipped one."
     )
-    templates: str = key("templates", "Page templates; each replaces the shipped one of the same name.")
-    out: str = key("build/site", "Folder the site is written to.")
+    templates: Place = key("templates", "Page templates; each replaces the shipped one of the same name.")
+    out: Place = key("build/site", "Folder the site is written to.")
     engine: Engine = key("mkdocs", "Site engine.")
     site_url: str = key(
         "", "Address that the site is published at, `https://…/`: feeds and link previews use it."
@@ -104,7 +103,9 @@ class WorkspaceConfig:
         "", "Exit with 1 when a run has this verdict or a graver one; empty means never."
     )
     x: Axis = key("step", "Horizontal axis of the figure of a whole run; zooms always use steps.")
-    roles: Mapping[str, Role] = key({}, "Roles that names do not show: regular expression of a name = role.")
+    roles: Mapping[Expression, Role] = key(
+        {}, "Roles that names do not show: regular expression of a name = role."
+    )
     units: Mapping[str, str] = key({}, "Units of metrics: name as logged = unit.")
     false_alarms: float = key(
         0.0,
@@ -114,7 +115,7 @@ class WorkspaceConfig:
     thresholds: Mapping[str, float] = key(
         {}, "Thresholds of the classifier by name; units and defaults are in the guide's list of thresholds."
     )
-    allow: list[str] = key(
+    allow: list[Place] = key(
         [],
         "Folders outside of the workspace, and addresses (`https://logs.example.org/`), that runs may "
         "point at.",
@@ -153,7 +154,9 @@ class RunConfig:
         0.0, "Steps between two places that the source can tell apart: one pixel.", "steps"
     )
     date: str = key("", "Day it ran, ISO 8601, where its logs have no times.")
-    roles: Mapping[str, Role] = key({}, "As in chronicle.toml, for this run; takes precedence over it.")
+    roles: Mapping[Expression, Role] = key(
+        {}, "As in chronicle.toml, for this run; takes precedence over it."
+    )
     units: Mapping[str, str] = key({}, "As in chronicle.toml, for this run; takes precedence over it.")
     gpus: int = key(0, "Accelerators the run used, from which GPU hours are derived.", "accelerators")
     tokens_per_step: float = key(0.0, "Tokens of one step, from which the total is derived.", "tokens/step")
@@ -239,7 +242,8 @@ def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
     if origin is Mapping:
         if not isinstance(value, Mapping):
             raise ConfigError(file, key, f"must be a table, not {value!r}")
-        return {word: _checked(args[1], item, file, f"{key}.{word}") for word, item in value.items()}
+        names = [_checked(args[0], name, file, key) for name in value]
+        return {name: _checked(args[1], value[name], file, f"{key}.{name}") for name in names}
     if origin in (list, tuple):
         return origin(_items(args[0], value, file, key))
     words = accepted(hint)
@@ -257,7 +261,30 @@ def _scalar(hint: Any, value: Any, file: str, key: str) -> Any:
         value = value.isoformat()
     if type(value) not in types or (hint is Text and not str(value).strip()):
         raise ConfigError(file, key, f"must be {noun}, not {value!r}")
+    if hint is Place and "\0" in value:
+        raise ConfigError(file, key, f"{value!r} is no path: a zero byte is in it")
+    if hint is Expression:
+        _require(re.compile, value, file, key)
     return str(value).strip() if hint is Text else value
+
+
+def _require(compile: Callable[[str], object], pattern: str, file: str, key: str) -> None:
+    """Raises ConfigError for what is no regular expression, or too large to be one."""
+    try:
+        compile(pattern)
+    except (re.error, ValueError, OverflowError, RecursionError) as err:
+        raise ConfigError(file, key, f"{pattern!r} is not a regular expression: {err}") from err
+
+
+def linear(patterns: Iterable[str], file: str, key: str) -> list[str]:
+    """Expressions that a stranger wrote, to be matched in linear time. Raises ConfigError for one of which
+    only Python's own way is known, such as what looks ahead."""
+    from chronicle.metrics.names import Linear  # here, because few commands need what names mean
+
+    found = [*map(Linear, patterns)]
+    for pattern in found:
+        _require(partial(pattern.sub, ""), pattern, file, key)
+    return [*found]
 
 
 def accepted(hint: Any) -> tuple[str, ...]:

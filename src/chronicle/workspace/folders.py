@@ -21,8 +21,8 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 from chronicle.errors import NOT_REGULAR, ChronicleError, ConfigError, UsageError, unreadable
-from chronicle.model import Note
-from chronicle.workspace.config import Confines, RunConfig, WorkspaceConfig, load, nearest
+from chronicle.model import Note, Role
+from chronicle.workspace.config import Confines, RunConfig, WorkspaceConfig, linear, load, nearest
 from chronicle.workspace.locks import scratch
 from chronicle.workspace.notes import BESIDE, NOTES, read_notes, write_note
 
@@ -164,7 +164,9 @@ class Workspace:
         pattern pages, site configuration, addresses or links, and nothing that its chronicle.toml allows."""
         names = "title", "x", "roles", "units", "false_alarms", "thresholds", "strict", "fail_on"
         kept = {name: getattr(self.config, name) for name in names}
-        redact = replace(self.config.redact, secrets=True, allow=[])
+        patterns = linear(self.config.redact.patterns, CONFIG, "redact.patterns")
+        redact = replace(self.config.redact, secrets=True, allow=[], patterns=patterns)
+        kept["roles"] = _of_stranger(self.config.roles, CONFIG)
         return Workspace(self.root, WorkspaceConfig(**kept, redact=redact), trusted=False)
 
     def run(self, run_id: str, among: Iterable[RunFolder] | None = None) -> RunFolder:
@@ -189,6 +191,8 @@ def run_in(folder: Path, confines: Confines | None = None) -> RunFolder:
     try:
         confines.require_links(folder)
         config = load(RunConfig, folder / RUN_CONFIG, name)
+        if not confines.trusted:
+            config = replace(config, roles=_of_stranger(config.roles, name))
         elsewhere = [_place_of(path, folder, confines, name) for path in config.paths]
         own = any(name not in OUR_FILES and not name.startswith(".") for name in os.listdir(folder))
     except (ConfigError, OSError) as err:
@@ -196,6 +200,10 @@ def run_in(folder: Path, confines: Confines | None = None) -> RunFolder:
         return RunFolder(run_id, (folder,), folder, problem=problem, name=folder.name)
     logs = ((folder,) if own or not elsewhere else ()) + tuple(elsewhere)
     return RunFolder(run_id, logs, folder, config, confines=confines, name=folder.name)
+
+
+def _of_stranger(roles: Mapping[str, Role], file: str) -> dict[str, Role]:
+    return dict(zip(linear(roles, file, "roles"), roles.values(), strict=True))
 
 
 def _place_of(path: str, folder: Path, confines: Confines, name: str) -> Path:
