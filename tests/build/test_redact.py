@@ -166,7 +166,18 @@ UUID = "11111111-2222-3333-4444-555555555555"
             f"https://open.feishu.cn/open-apis/bot/v2/hook/{UUID}",
             "https://open.feishu.cn/open-apis/bot/v2/hook/(withheld)",
         ),
+        (f"ssh-keygen -t rsa -N {WORD} -f key", "ssh-keygen -t rsa -N (withheld) -f key"),
+        (f"Driver={{x}};Uid=ada;Pwd={WORD};Port=1", "Driver={x};Uid=ada;Pwd=(withheld);Port=1"),
+        (f"AZURE_DEVOPS_EXT_PAT={MADE * 2}", "AZURE_DEVOPS_EXT_PAT=(withheld)"),
+        (f"ghr_{MADE * 4} ghp_{MADE}x", "(withheld) (withheld)"),
+        (f"lin_api_{MADE * 2} glsa_{MADE * 2}_0af1 secret_{MADE * 2}", "(withheld) (withheld) (withheld)"),
+        (f"ATATT3xFf{MADE}-= {'a1c8Q'}~{MADE}.{MADE}", "(withheld) (withheld)"),
+        (f"refresh 1//0{MADE * 2}", "refresh (withheld)"),
+        (f"https://hooks.slack.com/triggers/T01/23/{HEX[:32]}", "https://hooks.(withheld)"),
+        (f"https://mm.example.org/hooks/{HEX[:26]}", "https://mm.example.org/hooks/(withheld)"),
+        (f"PuTTY-User-Key-File-2: ssh-rsa\nPrivate-Lines: 1\n{MADE}\nPrivate-MAC: {HEX} x", "(withheld) x"),
         # What only looks like one.
+        (f"ckpt_{HEX} model_ResNet50WithAdamWAndCosineSchedule hooks/pre-commit PWD=/runs;pwd", None),
         ("docker run -p 8080:80 img; mysql --port=3306 -p db", None),
         ("curl -u https://x.org/a; wget -U agent https://x.org:80/f", None),
         ("echo $PASS | sudo -S ls; redis-cli -p 6379 -a $PW; sshpass -p ${PW} ssh x", None),
@@ -405,3 +416,15 @@ def test_machine_logs_still_find_their_run_by_the_real_names(planted):
     row = {**entry.attempts[0], "nodes": "host-[1-2]"}
     names = {"host-1": "n7", "host-2": "n9"}
     assert with_names(replace(entry, attempts=(row,)), names).attempts[0]["nodes"] == "n[7,9]"
+
+
+@pytest.mark.parametrize("pattern", [r"\d{4}-\d\d-\d\d", ".*"])
+def test_a_day_may_be_withheld(pattern, tmp_path):
+    """What was left of it was no day, and the run was none."""
+    (place := tmp_path / "runs" / "a").mkdir(parents=True)
+    (place / "m.csv").write_text("step,loss\n" + "".join(f"{i},{9 - i}\n" for i in range(9)))
+    (place / "run.toml").write_text("date = 2026-11-18\n")
+    settings = WorkspaceConfig(redact=Redact(patterns=[pattern]))
+    made = produce(Product(run_in(place), settings, tmp_path / "e"))
+    assert made.problems == ()
+    assert "2026-11-18" not in (made.folder / "entry.json").read_text("utf-8")

@@ -1,3 +1,4 @@
+import math
 import os
 import tomllib
 
@@ -30,6 +31,7 @@ def test_a_missing_file_gives_the_defaults(tmp_path):
         ),
         ({"units": {"loss": 3}}, "chronicle.toml: units.loss: must be a string, not 3"),
         ({"thresholds": {"h": "high"}}, "chronicle.toml: thresholds.h: must be a number, not 'high'"),
+        ({"thresholds": {"rise": math.nan}}, "chronicle.toml: thresholds.rise: must be a number, not nan"),
         ({"roles": []}, "chronicle.toml: roles: must be a table, not []"),
         (
             {"roles": {"(": "loss"}},

@@ -280,7 +280,9 @@ def _write(
     """Writes the entry, its figures, its points as CSV, and the script of the interactive view."""
     from chronicle.figures import draw, view_script
 
-    run, config, folder = product.run, redact.value(product.run.config), product.folder
+    run, folder, day = product.run, product.folder, product.run.config.date
+    # What is left of a day that is withheld would be none.
+    config = redact.value(replace(run.config, date=day if redact(day) == day else ""))
     notes = [replace(note, text=redact(note.text)) for note in run.notes]
     x, warnings = _x_axis(timeline, config.x or product.config.x, config.tokens_per_step)
     story = tell(timeline, diagnosis, config, notes)

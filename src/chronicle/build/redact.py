@@ -39,7 +39,7 @@ _SECRET = re.compile(
     r"token)"
 )
 # Last words of names that may denote a secret, but only if the value looks generated.
-_MAYBE_SECRET = re.compile("tokens?|key|pass|pwd|auth|(?:re)?login|session|sig(?:nature)?")
+_MAYBE_SECRET = re.compile("tokens?|key|pass|pwd|pat|auth|(?:re)?login|session|sig(?:nature)?")
 _MADE = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{16,}")
 _NO_SECRET = re.compile(r"(?i)none|null|true|false|auto|\*+|\.+|<.*>|\[.*\]|\$\{?\w+\}?|\(withheld\)")
 _NAME = r"[A-Za-z][\w.-]{2,60}"
@@ -80,6 +80,7 @@ _ARGUMENTS = {
     "plink|pscp|psftp": f"-pw{_GAP}",
     "[xw]freerdp": "/p:",
     "htpasswd": rf"-\w*b\w*{_GAP}{_ITEM}{_ITEM}",
+    "ssh-keygen": f"-[NP]{_GAP}",
     "wandb|vault": f"login{_LAST}",
     "ngrok": f"(?:config{_GAP}add-)?authtoken{_LAST}",
     "rclone": f"obscure{_LAST}",
@@ -96,7 +97,7 @@ _PARTING = dict.fromkeys(map(ord, "\t\n\r\v\f \"',)}]"), "\0")  # what parts the
 _COMMAND = re.compile(rf"(?<![\w-])(?:{'|'.join(_ARGUMENTS)})(?=[\s\"'])")
 # Prefixes of keys, which random characters follow.
 _PREFIXES = (
-    r"hf|r8|nvapi|dckr_pat|github_pat|gl(?:pat|ptt|dt)|xox[abeprs]|xapp|ya29|gsk|xai|pplx|fw|tgp_v1|wandb_v1"
+    r"gh[pousr]|hf|r8|nvapi|dckr_pat|github_pat|gl(?:pat|ptt|dt)|xox[abeprs]|xapp|ya29|gsk|xai|pplx|fw|tgp_v1|wandb_v1"
     r"|lsv2_(?:pt|sk)|pcsk|npm|pypi|hv[sb]|dp\.pt|dop_v1|rpa|GOCSPX|vercel_blob_rw|[rs]k_(?:live|test)|shpat"
 )
 _SHAPES = (
@@ -107,7 +108,16 @@ _SHAPES = (
     r"\bdapi[0-9a-f]{32}",
     r"\bAGE-SECRET-KEY-1[0-9A-Z]{20,}",
     r"\beyJ[A-Za-z0-9_-]{20,}[=.\w-]*",  # JSON in base 64: a JWT, a token of Neptune
-    # Addresses that are secrets themselves: of chats, and signed ones of a store.
+    # A key of any service: its name, and more characters than a word has, with digits here and there.
+    r"\b[a-z][a-z0-9]{1,9}(?:_[a-z]{1,9}){0,2}_(?=[A-Za-z]*\d+[A-Za-z]+\d+[A-Za-z]+\d)(?=[a-z0-9]*[A-Z])"
+    r"(?=[A-Z0-9]*[a-z])[A-Za-z0-9]{32,}[\w-]*",
+    r"\bAT(?:ATT3|CTT3|BB)[A-Za-z0-9_=-]{20,}",
+    r"\b[\w.~]{3}\dQ~[\w.~-]{31,}",
+    r"(?<![\w/])1//0[\w-]{40,}",
+    r"PuTTY-User-Key-File(?s:.*?)(?:Private-MAC: \w+|\Z)",
+    r"(?i)(?<=;pwd=)[^\s;\"']+",  # in the string by which a database is opened
+    # Addresses that are secrets themselves: of chats and hooks, and signed ones of a store.
+    r"(?<=://hooks\.)(?!slack\.com/services/)[\w.-]+/[^\s\"'<>)]+|(?<=/hooks/)[\w-]{16,}",
     r"(?:(?<=/api/webhooks/)|(?<=/webhookb2/)|(?<=/bot/v2/hook/)|(?<=/webhook/send\?key=))[\w@/-]{20,}",
     # What is piped into a program that asks for it.
     r"(?:(?<=\becho )|(?<=\becho -n )|(?<=\bprintf ))(?![\"']?\$)[^\s|]+"
@@ -173,7 +183,7 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         """The text as it may be published."""
-        return self._published(text)
+        return self._published(text) if text else ""
 
     def fact(self, name: str, value: Any) -> Any:
         """The value of a fact, which is withheld completely if its name denotes a secret."""

@@ -259,7 +259,8 @@ def _scalar(hint: Any, value: Any, file: str, key: str) -> Any:
     noun, types = _SCALARS[hint]
     if str in types and isinstance(value, date):  # TOML and YAML know dates that are not in quotes
         value = value.isoformat()
-    if type(value) not in types or (hint is Text and not str(value).strip()):
+    is_none = (hint is Text and not str(value).strip()) or (hint is float and value != value)
+    if type(value) not in types or is_none:
         raise ConfigError(file, key, f"must be {noun}, not {value!r}")
     if hint is Place and "\0" in value:
         raise ConfigError(file, key, f"{value!r} is no path: a zero byte is in it")
