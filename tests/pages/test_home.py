@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from tests.pages.samples import EVENTS, LOST, gallery, healthy, rollback, site, small
 
-from chronicle.model import Entry, Event, EventKind, Verdict
+from chronicle.model import Entry, Event, EventKind, Fact, Verdict
 from chronicle.pages.chronology import atom
 from chronicle.pages.gallery import SiteData, in_future
 from chronicle.pages.lists import (
+    MOST_STATED,
     NEWS,
     ON_A_SHELF,
     entries_js,
@@ -103,6 +104,13 @@ def test_attention_goes_to_the_gravest_and_of_these_to_the_latest() -> None:
     listed = re.findall(r'"runs/([a-z-]+)/index.html"', entries_js(site(runs)))
     assert listed == ["new-bad", "old-bad", "worry", "fine"]  # as Browse has them
     assert "<p>Nothing: every run that is bad or worrying" in shown(small(healthy()))
+
+
+def test_one_run_with_very_many_facts_does_not_slow_browse_for_all() -> None:
+    facts = tuple(Fact(f"fact {k}", "x" * 500, None, "run.toml") for k in range(2000))
+    data = entries_js(site([with_events(END, facts=facts), healthy("fine")]))
+    assert data.count("fact ") == MOST_STATED
+    assert len(data) < 400 * MOST_STATED
 
 
 def test_the_week_is_counted_from_the_newest_event() -> None:

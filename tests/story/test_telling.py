@@ -186,6 +186,7 @@ SPIKE = finding("spike-fast-recovery", 100, 110)
         (Note("a", event="rise-a1-110"), "rise-a1-100"),  # where the detection was before
         (Note("a", event="rise-a1-104"), "rise-a1-100"),  # near enough
         (Note("a", event="rise-a1-700"), ""),
+        (Note("a", event="rise-a1-" + 5000 * "7"), ""),  # more digits than Python takes for a number
         (Note("a", event="rise-a2-100"), ""),
         (Note("a", event="hang-a1-100"), ""),
         (Note("a", step=105), "rise-a1-100"),

@@ -41,6 +41,7 @@ from chronicle.workspace.folders import shipped_file
 from chronicle.workspace.notes import STANCES, last_review, verdict_of
 
 SHOWN_EVENTS = 5  # events of this archive on a pattern's page
+MOST_STATED = 100  # facts of run.toml in the data of Browse, which everybody loads for all runs
 _CAPTION = 160  # characters of a title or a measure on a card
 # For each verdict its patterns: the page, the first sentence of its lead, and the number of runs.
 Shown = tuple[PatternPage, str, int]  # the first sentence of a pattern, and the runs that show it
@@ -202,7 +203,7 @@ def entries_js(site: SiteData) -> str:
 
 
 def _row(entry: Entry) -> list[object]:
-    shown = card(entry)
+    shown, stated = card(entry), [fact for fact in entry.facts if fact.how == "run.toml"]
     return [
         plain(entry.run_id),
         shown.title,
@@ -218,7 +219,7 @@ def _row(entry: Entry) -> list[object]:
         shown.thumb,
         last_time(entry)[:10],
         sum(join.discarded_steps for join in entry.diagnosis.joins),
-        [[_caption(f.quantity), _caption(value_words(f.value))] for f in entry.facts if f.how == "run.toml"],
+        [[_caption(f.quantity), _caption(value_words(f.value))] for f in stated[:MOST_STATED]],
     ]
 
 

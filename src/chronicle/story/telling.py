@@ -58,7 +58,7 @@ _MOST_FAULTS = 200  # events of faults; if there are more, the last event is abo
 _CRASH_S = 60.0  # within which what is logged at one step is of one crash
 _LATE_SHARE = 0.1  # of the time of a log, after which its first step is none at its beginning
 _NEAR_SHARE = 0.1  # of its step: so far an event may have moved since a note named it by its id
-_EVENT_ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
+_EVENT_ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d{1,18})(?:\.\d+)?")
 _END_SENTENCES = {
     "finished": "The training finished at {}.",
     "crashed": "The process crashed after {}.",
