@@ -291,6 +291,7 @@ def test_own_patterns_and_what_is_allowed():
     redact = Redactor(rules)
     assert redact(f"Project Falcon, password={PLAIN}") == f"(withheld), password={PLAIN}"
     assert Redactor(Redact(secrets=False))(f"password={PLAIN}") == f"password={PLAIN}"
+    assert Redactor(Redact(secrets=False)).value({"password": PLAIN}) == {"password": PLAIN}
 
 
 def test_patterns_of_a_stranger_are_matched_in_linear_time():

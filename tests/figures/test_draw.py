@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,6 +18,8 @@ from chronicle.figures.layout import Scene, whole_plan
 from chronicle.figures.sheet import DARK, LIGHT, Sheet
 from chronicle.model import Role, Timeline
 from chronicle.story import tell
+from chronicle.timeline import stitch
+from chronicle.timeline.axes import on_axis
 
 SHAPES = {"svg", "style", "clipPath", "g", "path", "text"}
 SIZES = {"wide": 720, "narrow": 328}
@@ -51,6 +54,17 @@ def test_every_figure_has_a_file_for_a_page_and_one_for_a_phone(rollback):
     assert figures[-1].files == {"any": ("share.png", 1200, 630)} and figures[-1].alt == figures[0].alt
     named = {file for figure in figures for file, _, _ in figure.files.values()}
     assert {path.name for path in folder.iterdir()} == named
+
+
+def test_the_wall_clock_may_be_the_axis(tmp_path):
+    (alone,) = run(range(50), falling(50)).attempts
+    clocked = {name: replace(s, times=1.7e9 + 3600.0 * s.steps) for name, s in alone.series.items()}
+    timeline = stitch([replace(alone, series=clocked)])
+    whole, *_ = draw(timeline, diagnosis(), tmp_path, (), title="A run", x=on_axis(timeline, "time"))
+    assert whole.caption.endswith(" The x axis counts seconds (wall clock).")
+    for file, ticks in (("wide", ["0", "12 h", "24 h", "36 h", "48 h"]), ("narrow", ["0", "1 d", "2 d"])):
+        drawn = ElementTree.parse(tmp_path / f"whole-{file}.svg").iter(f"{SVG}text")
+        assert [text.text for text in drawn][6:] == [*ticks, "wall clock"]
 
 
 def test_a_file_has_the_size_that_is_told_and_nothing_but_shapes(rollback):

@@ -463,9 +463,10 @@ def test_a_dictionary_as_python_prints_it_is_read(tmp_path: Path) -> None:
         "train/loss": [(0, 2.5), (1, 2.25), (3, 1.75)],
         "val/loss": [(0, 2.5), (1, 2.25), (2, 2.0), (3, np.inf)],
     }
-    file.write_text("{'train': {'loss': [2.5, 2.25, __import__('os').getcwd(), 1.75]}}")
-    with pytest.raises(UnknownFormat):
-        read(file)
+    for broken in ("__import__('os').getcwd(), 1.75]}}", "2.0, 1.75", "[" * 5000):
+        file.write_text("{'train': {'loss': [2.5, 2.25, " + broken)
+        with pytest.raises(UnknownFormat):
+            read(file)
 
 
 def test_columns_stand_at_the_steps_of_their_own(tmp_path: Path) -> None:

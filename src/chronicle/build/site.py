@@ -118,17 +118,13 @@ def build_site(site: SiteRecord, config: Path, new_site: Path, changed: Collecti
             file.unlink(missing_ok=True)
     if changed is not None and code in (NEVER, NOT_NOW):
         raise NotInParts(code == NEVER)
+    lines = printed.strip().splitlines()
+    if code and (refused := next(filter(None, map(_REFUSED.match, reversed(lines[-3:]))), None)):
+        raise OSError(int(refused[1]), refused[2], refused[3])
     if code:
-        raise _failure(f"{site.engine} failed (exit {code}):", printed.strip().splitlines())
+        raise SiteError("\n".join([f"{site.engine} failed (exit {code}):", *lines[-15:]]))
     _remove_unused(new_site)
     return printed.strip()
-
-
-def _failure(what: str, printed: Sequence[str]) -> SiteError | OSError:
-    """The error of an engine, by the lines that it printed."""
-    if refused := next(filter(None, map(_REFUSED.match, reversed(printed[-3:]))), None):
-        return OSError(int(refused[1]), refused[2], refused[3])
-    return SiteError("\n".join([what, *printed[-15:]]))
 
 
 def _remove_unused(new_site: Path) -> None:

@@ -91,16 +91,12 @@ class RunEvent:
 
     @property
     def after(self) -> str:
-        """The next restart or the end of the run, after no finding also the next finding that is not good."""
+        """The next restart, or the end of the run; the plain end of a log is no consequence of anything."""
         later = dropwhile(lambda other: other.id != self.event.id, self.entry.events)
         next(later)  # the event itself
-        for other in later:
-            is_bad = other.kind is EventKind.FINDING and other.verdict is not Verdict.GOOD
-            # The plain end of a log is no consequence of anything.
-            is_end = other.kind is EventKind.END and other.ending not in ("", "in NaN")
-            if is_end or other.kind in JOINS or (is_bad and self.event.kind is not EventKind.FINDING):
-                return other.sentence
-        return ""
+        plain = ("", "in NaN")
+        ends = (e for e in later if e.kind in JOINS or (e.kind is EventKind.END and e.ending not in plain))
+        return next((e.sentence for e in ends), "")
 
 
 def when(time: str) -> float:

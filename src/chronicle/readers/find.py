@@ -360,7 +360,8 @@ def _parts_and_runs(folder: Folder, prefix: str, logs: list[Path]) -> tuple[list
     for below in folder.folders:
         runs_below = runs_in(below, _within(prefix, below.path.name))
         is_one_run = [(run.paths, run.only) for run in runs_below] == [((below.path,), "")]
-        is_wrapped = is_one_run and _wraps(below.path.name, beside_logs=bool(logs))
+        name = below.path.name  # one that only says where logs are
+        is_wrapped = is_one_run and (name.lower() in WRAPPERS or (name == _TRACKED and bool(logs)))
         is_part = is_wrapped or _is_part(below, beside_logs=has_states or bool(logs))
         if is_part or _of_add_scalars(below, logs):
             parts.append(below)
@@ -371,11 +372,6 @@ def _parts_and_runs(folder: Folder, prefix: str, logs: list[Path]) -> tuple[list
 
 def _within(prefix: str, name: str) -> str:
     return f"{prefix}/{name}".lstrip("/")
-
-
-def _wraps(name: str, *, beside_logs: bool) -> bool:
-    """Whether a folder of this name only holds the logs of the run of the folder around it."""
-    return name.lower() in WRAPPERS or (name == _TRACKED and beside_logs)
 
 
 def _is_part(folder: Folder, *, beside_logs: bool) -> bool:

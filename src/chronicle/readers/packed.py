@@ -15,6 +15,7 @@ from bisect import insort
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -31,18 +32,6 @@ PIECE = 1024  # bytes unpacked at a time, which become 128 MB at most in the for
 BEGIN_BYTES = 1 << 20  # enough of a log to recognise its format
 
 CUT, DAMAGED = "is cut", "is damaged"
-
-
-def _bz2() -> Any:
-    import bz2  # these modules take longer to import than a short log to read
-
-    return bz2.BZ2Decompressor()
-
-
-def _lzma() -> Any:
-    import lzma
-
-    return lzma.LZMADecompressor(memlimit=1 << 28)
 
 
 def _zstd() -> Any:
@@ -103,11 +92,11 @@ def _measures(value: Any) -> bool:
     return type(value) in (int, float) or bool(_FRACTION.fullmatch(str(value)))
 
 
-# First bytes, suffix, and a decompressor of one member of an archive.
+# First bytes, suffix, and a decompressor of one member, which takes as long to import as a short log to read.
 _PACKINGS: tuple[tuple[bytes, str, Callable[[], Any]], ...] = (
     (b"\x1f\x8b\x08", ".gz", lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)),
-    (b"BZh", ".bz2", _bz2),
-    (b"\xfd7zXZ\0", ".xz", _lzma),
+    (b"BZh", ".bz2", lambda: import_module("bz2").BZ2Decompressor()),
+    (b"\xfd7zXZ\0", ".xz", lambda: import_module("lzma").LZMADecompressor(memlimit=1 << 28)),
     (b"\x28\xb5\x2f\xfd", ".zst", _zstd),
 )
 _SUFFIXES = {suffix for _, suffix, _ in _PACKINGS}

@@ -251,7 +251,7 @@ def _events(results: Sequence[CaseResult]) -> dict[str, Any]:
         "recall": recall,
         "alarm_recall": _mean(e.is_found for e in events if e.pattern in ALARMS),
         "precision": precision,
-        "f1": _f1(precision, recall),
+        "f1": 2 * precision * recall / (precision + recall) if precision and recall else 0.0,
         "typing": _mean(e.typed for e in hits),
         "typing_strict": _mean(e.found_as == e.pattern for e in hits),
         "by_pattern": by_pattern,
@@ -272,11 +272,6 @@ def _by_pattern(events: Sequence[EventResult]) -> dict[str, dict[str, Any]]:
         recalls = {"recall": _mean(e.is_found for e in such), "typed_recall": _mean(e.typed for e in such)}
         table[pattern] = {"events": len(such), **recalls}
     return table
-
-
-def _f1(precision: float | None, recall: float | None) -> float:
-    """The harmonic mean of both; 0 if one of them is 0 or unknown."""
-    return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
 
 
 @dataclass(frozen=True)

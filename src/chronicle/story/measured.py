@@ -118,8 +118,8 @@ class RunView:
         return samples * max(self.gap, 1.0)
 
     def index(self, attempt: str | None) -> int | None:
-        """The index of the attempt of this name; for None that of the only attempt, if there is one alone."""
-        if attempt is None:
+        """The index of the attempt of this name; without a name that of the only attempt, if it is alone."""
+        if not attempt:
             return 0 if len(self.views) == 1 else None
         return self.timeline.index_of.get(attempt)
 

@@ -313,7 +313,7 @@ class Sign(StrEnum):
 
 def around(run: RunView, event: Event, others: Sequence[Event]) -> Event:
     """A finding with what came shortly before it and the known signs; any other event unchanged."""
-    at = run.index(event.attempt or None)
+    at = run.index(event.attempt)
     if event.kind is not EventKind.FINDING or event.step is None or not run.views:
         return event
     context = EventContext(run, event, others, run.views[at or 0])

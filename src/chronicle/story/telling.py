@@ -363,7 +363,7 @@ class _Clock:
 
     def _at(self, attempt: str, step: int, tokens: bool) -> float:
         """Unix seconds (or the tokens) of the last point at or before a step; NaN if unknown."""
-        index, run = self.run.index(attempt or None), self.run.timeline
+        index, run = self.run.index(attempt), self.run.timeline
         points = [(-math.inf, math.nan)]
         for track in run.by_role(Role.TOKENS) if tokens else distinct_in(run):
             own = slice(None) if index is None else track.rows_of(index)

@@ -139,6 +139,15 @@ def test_a_fault_between_records_stands_at_the_step_before_it(tmp_path):
     ] == [("out-of-memory", 7, 1738822327.0, "slurm.out:8"), ("time-limit", 19, 1738823400.0, "slurm.out:21")]
 
 
+def test_a_step_that_no_64_bits_hold_is_a_fault_and_no_point(tmp_path):
+    lines = [f" iteration {step}/ 9 | lm loss: 2.5 |\n" for step in (1, 2, 10**19)]
+    attempt = read_text(tmp_path, "".join(lines), "train.out")
+    assert points(attempt) == {"lm loss": [(1, 2.5), (2, 2.5)]}
+    assert [(fault.place.line, fault.what) for fault in attempt.faults] == [
+        (3, "the step does not fit into 64 bits; the line was skipped")
+    ]
+
+
 def test_the_results_of_a_task_stand_at_the_step_before_them(tmp_path):
     log = tmp_path / "job.out"
     lines = ""
