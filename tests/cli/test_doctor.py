@@ -51,6 +51,22 @@ train.out
 """
 
 
+@pytest.mark.parametrize(
+    ("end", "written_as", "encoding"),
+    [
+        ("", "utf-8", "ASCII"),
+        ("\xe9log", "utf-8", "UTF-8"),  # four bytes before the end a character is not over
+        ("\xe9", "utf-8-sig", "UTF-8 with a byte order mark"),
+        ("\xe9", "utf-16", "UTF-16"),
+        ("\xe9log", "latin-1", "not UTF-8 (byte 1000); other bytes are shown as U+FFFD"),
+    ],
+)
+def test_it_names_the_encoding(end, written_as, encoding, tmp_path):
+    lines = "".join(f"step {step} loss: {2.5 - step / 100:.2f} {'#' * (step < 10)}\n" for step in range(50))
+    (tmp_path / "a.log").write_bytes((lines + end).encode(written_as))
+    assert examine(tmp_path / "a.log")["encoding"] == encoding
+
+
 def test_what_it_shows_of_a_log(chronicle, tmp_path):
     (tmp_path / "train.out").write_text(LOG)
     report = examine(Path("train.out"))

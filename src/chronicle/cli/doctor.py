@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, getincrementaldecoder
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -147,10 +147,9 @@ def _encoding(start: bytes) -> dict[str, str]:
     line_ends = next((name for name, end in ends if end in start), "")
     if start.startswith(BOM_UTF8):
         return {"encoding": "UTF-8 with a byte order mark", "line_ends": line_ends}
-    known = start[:-4]  # the end may cut a character
-    encoding = "ASCII" if known.isascii() else "UTF-8"
+    encoding = "ASCII" if start.isascii() else "UTF-8"
     try:
-        known.decode()
+        getincrementaldecoder("utf-8")().decode(start)  # whose end may cut a character
     except UnicodeDecodeError as err:
         encoding = f"not UTF-8 (byte {err.start}); other bytes are shown as U+FFFD"
     return {"encoding": encoding, "line_ends": line_ends}
