@@ -59,6 +59,7 @@ SETTINGS = {
     "hub": SHAPED,
     "user": PERSON,
     "args": ["--password", NAMED],
+    "command": ["mysql", f"-p{NAMED}"],
     "program": f"/home/{PERSON}/train.py",
     "git": {"remote": f"https://{PERSON}:{NAMED}@example.org/x.git"},
     "email": f"{PERSON}@example.org",
@@ -78,6 +79,13 @@ MORE = (
     "${alert(1)} #{alert(1)} {%% include '/etc/passwd' %%}",
     "--8<-- 'mkdocs.yml'",
     "!!! note\n    <script>alert(1)</script>",
+    "---\ntemplate: x.html\ntitle: taken\n---\n\n{% raw %}{{ 7*7 }}{% endraw %}",
+    '```mermaid\ngraph TD; A-->B; click A "javascript:alert(1)"\n```',
+    "<math><maction actiontype='statusline' xlink:href='javascript:alert(1)'>x</maction></math>",
+    "[x](vbscript:alert(1)) [y](data:text/html,<script>alert(1)</script>) ![z](javascript:alert(1))",
+    "x { onclick=alert(1) }\n{: onmouseover=alert(1) }",
+    "__proto__",
+    "constructor",
     ":octicons-alert-16: $$\\href{javascript:alert(1)}{x}$$",
 )
 ACTIVE = (

@@ -166,6 +166,8 @@ UUID = "11111111-2222-3333-4444-555555555555"
             f"https://open.feishu.cn/open-apis/bot/v2/hook/{UUID}",
             "https://open.feishu.cn/open-apis/bot/v2/hook/(withheld)",
         ),
+        (f"mysql, -p{WORD}, runs", "mysql, -p(withheld), runs"),  # as a setting that is a list is shown
+        (f"sshpass, -p, {WORD}, ssh, x", "sshpass, -p, (withheld), ssh, x"),
         (f"ssh-keygen -t rsa -N {WORD} -f key", "ssh-keygen -t rsa -N (withheld) -f key"),
         (f"Driver={{x}};Uid=ada;Pwd={WORD};Port=1", "Driver={x};Uid=ada;Pwd=(withheld);Port=1"),
         (f"AZURE_DEVOPS_EXT_PAT={MADE * 2}", "AZURE_DEVOPS_EXT_PAT=(withheld)"),

@@ -94,7 +94,7 @@ _ARGUMENTS = {
     "aws": rf"configure{_GAP}set{_GAP}[\w.]*(?:secret|token)\w*{_GAP}",
 }
 _PARTING = dict.fromkeys(map(ord, "\t\n\r\v\f \"',)}]"), "\0")  # what parts the arguments of a line
-_COMMAND = re.compile(rf"(?<![\w-])(?:{'|'.join(_ARGUMENTS)})(?=[\s\"'])")
+_COMMAND = re.compile(rf"(?<![\w-])(?:{'|'.join(_ARGUMENTS)})(?=[\s\"',])")
 # Prefixes of keys, which random characters follow.
 _PREFIXES = (
     r"gh[pousr]|hf|r8|nvapi|dckr_pat|github_pat|gl(?:pat|ptt|dt)|xox[abeprs]|xapp|ya29|gsk|xai|pplx|fw|tgp_v1|wandb_v1"
@@ -148,7 +148,7 @@ def _commands() -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
     secret in it. They are compiled when a text first names one, as few commands should wait for that."""
     return [
         (
-            re.compile(rf"(?<![\w-])(?:{program})(?=[\s\"'])(?:[^\n|;&]|(?<=\S)[|;&](?=[^\s|;&]))*"),
+            re.compile(rf"(?<![\w-])(?:{program})(?=[\s\"',])(?:[^\n|;&]|(?<=\S)[|;&](?=[^\s|;&]))*"),
             re.compile(
                 rf"(?<=[\s\"',])(?P<before>(?:{before})(?P<quote>\\?[\"'])?)"
                 r"(?P<value>(?(quote)(?:(?!(?P=quote)).)+|(?:[^\s\"',)}\]]|,(?=\S))+))"
