@@ -20,7 +20,7 @@ from tests.work import n_calls
 from chronicle.errors import BadLog, LogError, UnknownFormat
 from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, LAUNCH_NAMES, STEP_NAMES, TIME_NAMES
 from chronicle.model import Attempt, Role
-from chronicle.readers import read
+from chronicle.readers import csv_tables, read
 from chronicle.readers.columns import iso_seconds, number, unix
 from chronicle.readers.csv_cells import looks_whole
 from chronicle.readers.step_axis import Column, column_key, step_rank
@@ -729,6 +729,16 @@ def test_a_list_in_a_cell_is_the_course_of_a_training(table: str, tmp_path: Path
     assert attempts[0].truncated == is_cut
     series = next(iter(attempts[0].series.values()))
     assert (series.steps.tolist(), series.values[:2].tolist()) == ([0, 1, 2, 3], [2.5, 1.25])
+
+
+def test_a_list_in_a_cell_may_be_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, losses = tmp_path / "results.csv", [3.0 - step / 16384 for step in range(16384)]
+    file.write_text(f'Fold,loss\n1,"{losses}"\n2,"{losses[:8]}"\n')
+    assert [points_of(attempt) for attempt in read(file)] == [[*enumerate(losses)], [*enumerate(losses[:8])]]
+    monkeypatch.setattr(csv_tables, "_LONGEST_LIST", 1000)
+    with pytest.raises(BadLog) as raised:
+        read(file)
+    assert str(raised.value) == f"{file}: cannot be read (field larger than field limit (1000))"
 
 
 def test_lists_of_other_things_are_no_training(tmp_path: Path) -> None:

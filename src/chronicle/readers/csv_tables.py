@@ -288,6 +288,7 @@ def _may_change_settings(head: Head, names: Sequence[str], rows: Sequence[Sequen
 
 # --- lists of numbers ---
 _LONGEST_ROW, _AROUND = 1 << 20, ", \t\n"  # characters of a row without names; around its numbers
+_LONGEST_LIST = 1 << 24  # characters of a cell: by default the csv module reads 131,072
 _NAMED_LIST = re.compile(r"\s*([A-Za-z][\w ./-]{0,40}?)\s?[:=]\s{0,4}\[([^\[\]]*)(?:\][ \t]*[;,]?|\Z)")
 _WITH_NUMBER = re.compile(r"[ :=]-?\d+\.\d+%?$")  # "loss 0.5", which is no name
 # A header, and the first row up to some numbers of its first list.
@@ -328,10 +329,13 @@ def _rows_of_cells(head: Head) -> tuple[list[Row], bool]:
         first = file.readline()
         delimiter = delimiter_of(first)
         names = header_names(*cells_of([first], delimiter))
+        usual = csv.field_size_limit(_LONGEST_LIST)
         try:
             rows = [dict(zip(names, cells, strict=False)) for cells in cells_of(file, delimiter) if cells]
         except csv.Error as err:
             raise BadLog(str(head.path), f"cannot be read ({err})") from err
+        finally:
+            csv.field_size_limit(usual)
     lists = [{n: values for n, cell in row.items() if (values := _list_in(cell))} for row in rows]
     unique = (n for n in filter(None, names) if len({row.get(n) for row in rows}) == len(rows))
     label = next((name for name in unique if not any(name in of_row for of_row in lists)), "")
