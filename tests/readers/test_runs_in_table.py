@@ -183,7 +183,6 @@ COUNTED = ["filename,step,loss", *(f"shard{k}.bin,{k},{3 - k / 4}" for k in rang
 OF_TOTAL = ["timestep,total_timesteps,clips,reward", *(f"{k}00,5000,{k // 4},{k}.5" for k in range(1, 9))]
 FOLDS = ["fold,loss,val_acc", *(f"{k},{1 - k / 40},{0.8 + k % 3 / 50}" for k in range(1, 11))]
 LAST = [",Fold,Epoch,Loss", *(f"{k},{k},200,0.3{k}" for k in range(9))]
-IN_FOLDS = ["fold,epoch,loss", *(f"{k // 5},{k % 5},{3 - k % 5 / 4}" for k in range(20))]
 OF_SWEEP = ["name,_step,epoch,width,val_loss"]
 OF_SWEEP += [f"{w}-sweep-{k},{90 - k * 37 % 50},{9 - k % 3},{2**k},0.{k}" for k, w in enumerate(WORDS * 2)]
 OF_IMAGES = ["image id,epoch,mse"]  # each after as many epochs as the one before, or others
@@ -223,7 +222,6 @@ NO_COURSE = "configurations or items ({}), no steps"
         (COUNTED, "step", None, Role.LOSS),
         (FOLDS, "item", NO_COURSE.format("fold"), Role.OTHER),
         (LAST, "item", NO_COURSE.format("Fold"), Role.OTHER),
-        (IN_FOLDS, "epoch", None, Role.LOSS),
         (OF_SWEEP, "item", NO_COURSE.format("name"), Role.OTHER),
         (OF_IMAGES, "item", NO_COURSE.format("image id"), Role.OTHER),
         (SIMULATED, "item", NO_COURSE.format("timestep"), Role.OTHER),
@@ -254,7 +252,6 @@ NO_COURSE = "configurations or items ({}), no steps"
         "counted",
         "folds",
         "last epochs of folds",
-        "courses of folds",
         "runs of a sweep",
         "results at equal epochs",
         "moments of a simulation",
@@ -358,6 +355,94 @@ def test_results_beside_a_training_are_left_out(tmp_path: Path) -> None:
     ]
 
 
+IN_FOLDS = ["fold,epoch,train_loss", *(f"{k // 5},{k % 5},{3 - k % 5 / 4 + k // 5}" for k in range(20))]
+OF_AGENTS = ["Simulation,Agent,Episode,Reward"]  # the agents of each simulation take turns
+OF_AGENTS += [f"{k // 12},{k % 3},{k // 3 % 4},{k // 3 % 4 + k % 3 / 4 + k // 12}" for k in range(24)]
+OF_METHODS = ["method,epoch,loss", *(f"{('ours', 'base')[k % 2]},{k // 2},{9 - k / 4}" for k in range(12))]
+OF_CLIENTS = [
+    "Client_ID,Round,Loss,lr",
+    *(f"{k % 3 + 1},{k // 3},{9 - k / 4},0.{k // 3 + 1}" for k in range(15)),
+]
+SAMPLED = ["agent,episode,reward"]  # another one is missing in each episode
+SAMPLED += [f"v_{k},{e},{e - k / 4}" for e in range(9) for k in range(3) if k != e % 3]
+
+
+@pytest.mark.parametrize(
+    ("lines", "kind", "expected"),
+    [
+        (IN_FOLDS, "trial", {f"fold {k}": [3 - e / 4 + k for e in range(5)] for k in range(4)}),
+        (
+            OF_AGENTS,
+            "trial",
+            {
+                f"simulation {s}/agent {a}": [e + a / 4 + s for e in range(4)]
+                for s in range(2)
+                for a in range(3)
+            },
+        ),
+        (
+            OF_METHODS,
+            "run",
+            {"ours": [9 - e / 2 for e in range(6)], "base": [8.75 - e / 2 for e in range(6)]},
+        ),
+    ],
+    ids=["folds", "agents", "methods"],
+)
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_several_trainings_are_told_apart_by_what_makes_their_steps_go_on(
+    lines: list[str], kind: str, expected: dict[str, list[float]], ending: str, tmp_path: Path
+) -> None:
+    """One after the other, or in turns. Texts name runs; numbers are those of trainings of one run."""
+    file = tmp_path / f"t.{ending}"
+    file.write_text(_written(lines, ending))
+    attempts = read(file)
+    own = [next(s for s in a.series.values() if s.role in (Role.LOSS, Role.OBJECTIVE)) for a in attempts]
+    values = [series.values.tolist() for series in own]
+    assert dict(zip([attempt.facts[kind] for attempt in attempts], values, strict=True)) == expected
+    assert {attempt.name for attempt in attempts} == {f"t.{ending}: {name}" for name in expected}
+    assert len(runs_below(file)) == (len(expected) if kind == "run" else 1)
+    if kind == "trial":
+        timeline = stitch(attempts)
+        assert len(timeline.attempts) == len(expected) and not timeline.joins
+
+
+def _written(lines: list[str], ending: str) -> str:
+    names, *rows = (line.split(",") for line in lines)
+    cells = ([json.loads(c) if c[0].isdigit() or c[0] == "-" else c for c in row] for row in rows)
+    records = [json.dumps(dict(zip(names, row, strict=True))) for row in cells]
+    return "\n".join(lines if ending == "csv" else records) + "\n"
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_rows_of_participants_that_take_turns_are_series_of_one_training(ending: str, tmp_path: Path) -> None:
+    (tmp_path / f"a.{ending}").write_text(_written(OF_CLIENTS, ending))
+    (tmp_path / f"b.{ending}").write_text(_written(SAMPLED, ending))
+    clients, agents = (read(tmp_path / f"{name}.{ending}")[0].series for name in "ab")
+    assert [*clients] == ["client 1/Loss", "client 2/Loss", "client 3/Loss", "lr"]
+    assert all(series.steps.tolist() == [0, 1, 2, 3, 4] for series in clients.values())
+    assert clients["client 2/Loss"].values.tolist() == [9 - (3 * r + 1) / 4 for r in range(5)]
+    assert clients["lr"].values.tolist() == [0.1, 0.2, 0.3, 0.4, 0.5]
+    assert {name: series.steps.tolist() for name, series in agents.items()} == {
+        f"v_{k}/reward": [e for e in range(9) if e % 3 != k] for k in (1, 2, 0)
+    }
+    assert agents["v_1/reward"].values.tolist() == [e - 0.25 for e in range(9) if e % 3 != 1]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [f"{k},{3 - k / 9},ok" for k in (*range(9), *range(6, 18))],
+        [f"{k // 2},{3 - k / 9},{('ok', 'slow')[k * 7 % 5 > 2]}" for k in range(24)],
+        [f"{k - k % 9 // 8},{3 - k / 9},env_{k % 4}" for k in range(27)],
+    ],
+    ids=["a resume", "a text that tells nothing", "steps that rarely stay"],
+)
+def test_a_text_that_makes_no_steps_go_on_parts_no_training(rows: list[str], tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("\n".join(["step,loss,note", *rows]) + "\n")
+    (attempt,) = read(tmp_path / "t.csv")
+    assert len(attempt.series["loss"]) == len(rows)
+
+
 def _grid(settings: str, steps: str) -> str:
     """A table of the results of six settings, each at all of the steps."""
     rows = [f"{k},{s},{1 / (k + 1) + 10 / int(s):.3f}\n" for k in range(6) for s in steps.split()]
@@ -382,7 +467,6 @@ DRAWN_SEEDS = (5345, 7445, 12, 991, 4895, 77, 310, 2048, 5, 1234)
     [
         (_grid("batch_size", "10 20 50 100"), "configurations or items (batch_size), no steps", "item"),
         (_grid("seed", "1000 5000 10000"), "configurations or items (seed), no steps", "item"),
-        (_grid("fold", "1 2 3 4 5 6"), None, "epoch"),  # each epoch of each fold: six trainings
         (_grid("lr", "1 2 3 4 5 6 7 8 9 10 20"), None, "epoch"),
         (REPETITIONS, "configurations or items (model, horizon), no steps", "item"),
         (
@@ -415,7 +499,6 @@ DRAWN_SEEDS = (5345, 7445, 12, 991, 4895, 77, 310, 2048, 5, 1234)
     ids=[
         "grid",
         "seeds",
-        "folds",
         "curves",
         "repetitions",
         "repetitions of which some lack",

@@ -36,6 +36,7 @@ from chronicle.readers.columns import (
     iso_seconds,
     names_by_values,
     number,
+    text_of,
 )
 from chronicle.readers.csv_cells import (
     Cells,
@@ -54,7 +55,6 @@ from chronicle.readers.runs_in_table import (
     attempts_of,
     curve_named_by,
     loss_of,
-    may_change_settings,
     names_of_runs,
 )
 from chronicle.readers.step_axis import Column, column_key, counts_steps, is_whole
@@ -274,16 +274,16 @@ def runs(path: Path) -> list[str]:
     names, *rows = first_rows(head := Head.of(path)) or [[]]
     several = {*map(column_key, names)} & {*RUN_NAMES} or _listed(head) is not None
     several = several or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
-    several = several or (loss_of(path) and len(names) > 2) or _may_change_settings(head, names, rows)
+    several = several or (loss_of(path) and len(names) > 2) or _may_hold_courses(head, names, rows)
     return names_of_runs(_table(path)) if several else []
 
 
-def _may_change_settings(head: Head, names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    if len(rows) < 2 or all(number(cell) is not None for cell in rows[0]):
+def _may_hold_courses(head: Head, names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    if len(rows) < 2:
         return False
     last = next(csv.reader([head.last_line], delimiter=delimiter_of(head.lines[0])), [])
-    first, second, end = (dict(zip(names, row, strict=False)) for row in (*rows[:2], last))
-    return may_change_settings({n: c for n, c in first.items() if number(c) is None}, second, end)
+    cells = ([*map(text_of, row)] for row in (*rows[:2], last))
+    return items.may_hold_courses(*(dict(zip(names, row, strict=False)) for row in cells))
 
 
 # --- lists of numbers ---

@@ -1,5 +1,5 @@
-"""Finds tables whose rows are no steps of a training: results of configurations, items of a data set, moments
-of a simulation, or episodes of an evaluation.
+"""Finds what the rows of a table are: of several courses, of phases, or no steps of a training but results of
+configurations, items of a data set, moments of a simulation, or episodes of an evaluation.
 
 Each function returns the columns that show it, and [] if the rows may be the course of a training.
 """
@@ -7,9 +7,11 @@ Each function returns the columns that show it, and [] if the rows may be the co
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.metrics import aliases
-from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES
+from chronicle.metrics.aliases import OF_EVALUATION, OF_PHASES, OF_TRAINING, TIME_NAMES, word_set
 from chronicle.metrics.arithmetic import median
 from chronicle.metrics.names import (
     JUDGED,
@@ -29,9 +31,17 @@ from chronicle.metrics.names import (
     plain,
     role_of,
 )
+from chronicle.metrics.values import moment
 from chronicle.model import Role
 from chronicle.readers.columns import iso_seconds
-from chronicle.readers.step_axis import Column, column_key, counters_of, is_counter, names_one_of
+from chronicle.readers.step_axis import (
+    ITS_NUMBER,
+    Column,
+    column_key,
+    counters_of,
+    is_counter,
+    names_one_of,
+)
 
 # Columns that say where a row belongs; roles of what is measured.
 _OF_RUN = (*aliases.ID_NAMES, *aliases.RUN_NAMES, *aliases.PHASE_NAMES)
@@ -61,7 +71,155 @@ _FEWEST_SETTINGS = 3  # two numbers may count the rows: a cycle and what is in i
 _PREDICTED = re.compile(r"(?:y )?pred(?:s|icted|ictions?)?(?: (?:class|label|value)s?)?")
 _TRUE = re.compile(r"(?:(?:y )?true|actual|ground truth)(?: (?:class|label|value)s?)?|labels?|targets?")
 
+# Whole numbers under these names say of which course a row is; the second ones, of which training.
+_OF_COURSE = re.compile(
+    r"(?:\w+ )?(?:agent|algo(?:rithm)?|client|config|domain|env(?:ironment)?|exp(?:eriment)?|fold|group|layer"
+    r"|member|method|model|node|participant|party|peer|player|repeat|repetition|replica|seed|simulation"
+    r"|site|subject|task|trial|user|variant)(?: (?:id|idx|index|no|num|number))?"
+)
+_OF_TRAININGS = word_set("""
+    algo algorithm config exp experiment fold method model optimizer repeat repetition replica seed simulation
+    trial variant
+""")
+_MOST_IN_TURNS = 256  # courses of one training
+_FEWEST_BACK = {np.less_equal: 0.45, np.less: 0.0}  # share of the rows that go back, if there are several
+
 Columns = Mapping[str, Column]
+
+
+@dataclass(frozen=True)
+class Courses:
+    """How the rows of a table belong to several courses: the columns that say so (``keys``), what they call
+    the course of each row, and the steps. The courses are runs, each under a text, or trials (folds, seeds)
+    of one run; or those of one training (``of_one``), such as clients, whose rows take turns."""
+
+    keys: tuple[str, ...]
+    labels: Column
+    steps: NDArray[Any]
+    are_runs: bool
+    of_one: bool
+
+
+def courses_in(columns: Columns) -> Courses | None:
+    """How several courses are told apart; None for a single one. Texts (model, data set), and numbers whose
+    names say so (fold, client), tell if a counter that mostly stays always grows beside each of them, or if
+    one that falls never does; as few are taken as do. A course has more than three rows on average. Blind to
+    a resume within a course; a text that changes at a resume (the machine) parts it."""
+    n_rows = max((len(column.rows) for column in columns.values()), default=0)
+    filled = {name: column for name, column in columns.items() if len(column.rows) == n_rows}
+    numbers = {name: column for name, column in filled.items() if not column.is_text}
+    anything = (column.values for column in numbers.values() if _begins_again(column.values))
+    ways = [*product(chain(counters_of(numbers).values(), anything), _FEWEST_BACK)]
+    ways = [(steps, way) for steps, way in ways if _n_back(steps, way) > _FEWEST_BACK[way] * n_rows]
+    may_tell = {name: c for name, c in filled.items() if ways and _may_name_courses(name, c)}
+    coded = {name: codes_of(column, n_rows)[0] for name, column in may_tell.items()}
+    coded = {name: codes for name, codes in coded.items() if n_rows > FEWEST_ITEMS * (codes.max() + 1)}
+    for steps, way in ways:
+        chosen, codes = _telling(steps, way, coded)
+        n_courses = int(codes.max()) + 1
+        if not chosen or n_rows <= FEWEST_ITEMS * n_courses:
+            continue
+        take_turns = int(np.count_nonzero(np.diff(codes))) >= n_courses
+        are_runs = any(filled[name].is_text for name in chosen)
+        if are_runs and not take_turns:  # all that says which run it is; the timeline parts trials of a run
+            chosen = [n for n, own in coded.items() if len({*zip(codes, own, strict=True)}) == n_courses]
+            chosen = [n for n in chosen if filled[n].is_text or SETTING.fullmatch(plain(n))]
+        names = [name for name in filled if name in chosen and coded[name].any()]
+        labels = map("/".join, zip(*(_labels(name, filled[name]) for name in names), strict=True))
+        of_one = take_turns and n_courses <= _MOST_IN_TURNS
+        of_one &= not any(_OF_TRAININGS & name_words(name) for name in names)
+        column = Column(np.array([*labels], object), np.arange(n_rows))
+        return Courses(tuple(names), column, steps, are_runs, of_one)
+    return None
+
+
+def _telling(
+    steps: NDArray[Any], way: np.ufunc, coded: Mapping[str, NDArray[np.intp]]
+) -> tuple[list[str], NDArray[np.intp]]:
+    """The columns, by their codes, beside whose joint values steps do not go back in this way, and the codes
+    of these; none if the steps go back anyway."""
+    chosen, codes, n_back = list[str](), np.zeros(len(steps), np.intp), _n_back(steps, way)
+    while n_back:
+        joint = {name: codes * len(steps) + own for name, own in coded.items() if name not in chosen}
+        n_left = {name: _n_back(steps, way, both) for name, both in joint.items()}
+        if (least := min(n_left.values(), default=n_back)) == n_back:
+            return [], codes
+        chosen.append(next(name for name, n in n_left.items() if n == least))
+        codes, n_back = np.unique(joint[chosen[-1]], return_inverse=True)[1], least
+    return chosen, codes
+
+
+def _n_back(steps: NDArray[Any], way: np.ufunc, codes: NDArray[np.intp] | None = None) -> int:
+    """How often steps fall, or stay as well, from row to row of each course."""
+    order = np.arange(len(steps)) if codes is None else np.argsort(codes, kind="stable")
+    within = True if codes is None else np.diff(codes[order]) == 0
+    return int(np.count_nonzero(way(steps[order][1:], steps[order][:-1]) & within))
+
+
+def _may_name_courses(name: str, column: Column) -> bool:
+    if column.is_text:
+        return column_key(name) not in PLACES and not phases_in(name, column)
+    return _names_course(name) and names_runs(column)
+
+
+def codes_of(column: Column, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
+    """The number of the text in each row (-1: none), and the texts in the order in which they first come."""
+    order: dict[Any, int] = {}
+    cells = column.values if column.is_text else column.values.astype(np.int64)
+    codes = np.full(n_rows, -1, np.int64)
+    codes[column.rows] = [order.setdefault(cell, len(order)) for cell in cells.tolist()]
+    return codes, [str(text) for text in order]
+
+
+def _labels(name: str, column: Column) -> list[str]:
+    """What the cells of a column call the course of each row."""
+    cells, word = column.values.tolist(), ITS_NUMBER.sub("", plain(name))
+    return cells if column.is_text else [f"{word} {cell:g}" for cell in cells]
+
+
+def _names_course(name: str) -> bool:
+    return bool(_OF_COURSE.fullmatch(plain(name)) or SETTING.fullmatch(plain(name)))
+
+
+def may_hold_courses(*rows: Mapping[str, Any]) -> bool:
+    """Whether the first rows of a table and its last one may be of several courses: a text that is no date,
+    or what has a name of courses, is not the same in all."""
+    differ = (n for n, cell in rows[0].items() if any(row.get(n, cell) != cell for row in rows[1:]))
+    texts = {n for row in rows for n, cell in row.items() if isinstance(cell, str) and not moment(cell)}
+    return any(_names_course(n) or (n in texts and column_key(n) not in PLACES) for n in differ)
+
+
+def _begins_again(values: NDArray[Any]) -> bool:
+    """Whether values go up by 1 and begin again at the first one: steps under a name that is not known."""
+    goes_on = (np.diff(values) == 1) | (values[1:] == values[:1])
+    return len(values) > 1 and values[1] != values[0] and bool(goes_on.all())
+
+
+def names_runs(column: Column) -> bool:
+    """Whether the cells name runs: texts, or whole numbers (seeds) that come again and again."""
+    values = column.values
+    if column.is_text or not len(values):
+        return bool(len(values))
+    are_whole = np.isfinite(values).all() and np.all(values == np.floor(values))
+    return bool(are_whole) and 2 * len(np.unique(values)) <= len(values) + 1
+
+
+def phases_in(name: str, column: Column) -> list[str]:
+    """The word for its phase in each cell of a column that tells them apart, as a flag does (`is_validation`)
+    or one of texts: of any name where it holds nothing else; [] for any other column."""
+    is_flag, phase = (key := column_key(name)).startswith("is_"), key.removeprefix("is_")
+    if not (phase in OF_PHASES if is_flag else column.is_text):
+        return []
+    texts = (str(word).strip().lower() for word in column.values)
+    words = [next(filter(OF_PHASES.__contains__, re.split(r"[\W_]+", text)), text) for text in texts]
+    if is_flag:
+        other = "train" if phase in OF_EVALUATION else "val"
+        of_flag = {"true": phase, "1": phase, "1.0": phase, "false": other, "0": other, "0.0": other}
+        words = [of_flag.get(word, "") for word in words]
+    known = Counter(word for word in words if word in OF_PHASES)
+    both = known.keys() & OF_TRAINING and known.keys() & OF_EVALUATION
+    enough = len(words) // 2 + 1 if is_flag or phase in aliases.PHASE_NAMES else len(words)
+    return words if both and known.total() >= enough else []
 
 
 def grid_columns(columns: Columns, n_rows: int) -> list[str]:

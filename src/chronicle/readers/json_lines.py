@@ -27,8 +27,9 @@ from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Fault, Place, Role, Steps
 from chronicle.readers.columns import CLOSING, FILTERED_LOSS, Builder, Table, attempt_of, text_of
 from chronicle.readers.facts import MAX_DEPTH, MAX_LIST, below_config, config_facts, named_facts
+from chronicle.readers.items import may_hold_courses
 from chronicle.readers.read_on import read_lines
-from chronicle.readers.runs_in_table import attempts_of, may_change_settings, names_of_runs
+from chronicle.readers.runs_in_table import attempts_of, names_of_runs
 from chronicle.readers.step_axis import counts_steps, is_counter
 from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_json, json_or_none
 
@@ -83,14 +84,11 @@ def runs(path: Path) -> list[str]:
     key."""
     head = Head.of(path)
     named = any(f'"{name}":' in line for line in head.lines for name in RUN_NAMES)
-    if not named and not _may_change_settings(head):
+    rows = [json_or_none(line) for line in (*head.lines[:2], head.last_line)]
+    are_rows = all(isinstance(row, dict) for row in rows)
+    if not named and not (are_rows and len(head.lines) > 1 and may_hold_courses(*rows)):
         return []
     return names_of_runs(JsonLog(path).table())
-
-
-def _may_change_settings(head: Head) -> bool:
-    rows = [json_or_none(line) for line in (*head.lines[:2], head.last_line) if '": "' in line]
-    return len(rows) == 3 and all(isinstance(row, dict) for row in rows) and may_change_settings(*rows)
 
 
 class JsonLog:

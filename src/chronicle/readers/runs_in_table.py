@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -35,7 +34,6 @@ from chronicle.readers.step_axis import (
     Column,
     column_key,
     counted_by,
-    counters_of,
     is_counter,
     last_word,
 )
@@ -47,6 +45,7 @@ EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, who
 
 _ASIDE = word_set("time elapsed seconds sec s minutes duration n id index seed")
 _OF_RUNS, _OF_SETTINGS = "results of runs", "settings of runs"  # columns of their names
+_TRIAL = "trial"  # the fact that tells apart several trainings of one run
 _MOST_NAMED = 3  # columns that tell results apart
 _VALUE = frozenset(("value", "values", "data", "y", "0"))  # "0" is what pandas calls a column without a name
 
@@ -56,12 +55,13 @@ Cells = TypeVar("Cells")  # of a column, as the reader of a log keeps them
 
 @any_numbers
 def attempts_of(table: Table) -> list[Attempt]:
-    """Makes an attempt of each run in a table that holds a number; it is called `<file>: <run>` if there are
-    several. Raises BadLog if no run holds a number."""
+    """Makes an attempt of each run or trial in a table that holds a number; it is called `<file>: <run>` if
+    there are several. Raises BadLog if no run holds a number."""
     by_run = runs_of(table)
     attempts, problems = list[Attempt](), list[BadLog]()
     for run, columns in by_run.items():
-        own = replace(table, columns=columns, facts={"run": run, **table.facts} if run else table.facts)
+        facts = {"run": run, **table.facts} if run and _TRIAL not in columns else table.facts
+        own = replace(table, columns=columns, facts=facts)
         if len(by_run) > 1 or _OF_RUNS in columns:  # its own rows alone are counted
             rows = np.unique(np.concatenate([NO_COLUMN.rows, *(column.rows for column in columns.values())]))
             columns = {n: Column(c.values, np.searchsorted(rows, c.rows)) for n, c in columns.items()}
@@ -78,7 +78,7 @@ def attempts_of(table: Table) -> list[Attempt]:
 
 def names_of_runs(table: Table) -> list[str]:
     """The names of the runs in a table, which are the fact "run" of their attempts; [] if it holds one."""
-    return [run for run in runs_of(table) if run]
+    return [run for run, columns in runs_of(table).items() if run and _TRIAL not in columns]
 
 
 @dataclass(frozen=True)
@@ -132,15 +132,19 @@ def places_rows(name: str) -> bool:
 def runs_of(table: Table) -> dict[str, dict[str, Column]]:
     """Splits columns by run, in the order in which the runs first come; a run that nothing names is called
     "". Runs are told apart by a column of ids or names, by columns of settings, by what a W&B export puts
-    before its metrics, or by columns that only the name of the file calls losses. A long table (metrics
-    beside values) becomes a wide one, and one result of each of several runs a single table."""
+    before its metrics, or by columns that only the name of the file calls losses. Trials of one run are split
+    as well. A long table (metrics beside values) becomes a wide one, and one result of each of several runs a
+    single table."""
     columns = table.columns
     by_key = {column_key(name): name for name in columns}
     keys = [by_key[key] for key in dict.fromkeys((*aliases.ID_NAMES, *aliases.RUN_NAMES)) if key in by_key]
-    keys = [name for name in keys if _names_runs(columns[name])]
-    if not keys and (settings := _settings_of_runs(columns)):
-        columns = {name: column for name, column in columns.items() if name not in settings}
-        columns[_OF_SETTINGS] = _joined([*settings.values()], _n_rows(settings))
+    keys = [name for name in keys if items.names_runs(columns[name])]
+    if not keys and (courses := items.courses_in(columns)):
+        columns = {name: column for name, column in columns.items() if name not in courses.keys}
+        if courses.of_one:
+            return by_file(table.path, _beside_each_other(columns, courses))
+        columns[_OF_SETTINGS] = courses.labels
+        columns |= {} if courses.are_runs else {_TRIAL: courses.labels}
         keys = [_OF_SETTINGS]
     value = next((by_key[key] for key in aliases.VALUE_NAMES if key in by_key), "")
     runs = _split(columns, keys) if keys else _exported(columns)
@@ -165,44 +169,6 @@ def _results_of(runs: Mapping[str, Columns]) -> dict[str, Column]:
     return columns_of({_OF_RUNS: run, **result} for run, result in zip(runs, results, strict=True))
 
 
-def _settings_of_runs(columns: Columns) -> Columns:
-    """The columns that say of which configuration a course of steps is: texts (model, data set), and seeds
-    beside them, that change only where the steps begin again and hold for more than three rows. {} if there
-    is no text, as of a table in which each row is the result of a configuration."""
-    n_rows = max((len(column.rows) for column in columns.values()), default=0)
-    filled = {name: column for name, column in columns.items() if len(column.rows) == n_rows}
-    texts = [n for n, c in filled.items() if c.is_text and column_key(n) not in items.PLACES]
-    texts = [name for name in texts if not _phases_in(name, filled[name])]
-    if not texts:
-        return {}
-    anything = (c.values for c in filled.values() if not c.is_text and _begins_again(c.values))
-    steps = next(iter(counters_of(filled).values()), next(anything, np.empty(0)))
-    begins = np.flatnonzero(steps[1:] < steps[:-1]) + 1
-    if not len(begins) or n_rows <= items.FEWEST_ITEMS * (len(begins) + 1):
-        return {}
-    seeds = [name for name in filled if items.SETTING.fullmatch(plain(name))]
-    settings = [n for n in dict.fromkeys((*texts, *seeds)) if items.is_setting(n, filled[n].values, begins)]
-    if not {*settings} & {*texts}:
-        return {}
-    for name in (name for name in settings if name not in texts):
-        cells = [f"{name} {cell:g}" for cell in filled[name].values.tolist()]
-        filled[name] = Column(np.array(cells, object), filled[name].rows)
-    return {name: filled[name] for name in settings}
-
-
-def _begins_again(values: NDArray[Any]) -> bool:
-    """Whether values go up by 1 and begin again at the first one: steps under a name that is not known."""
-    goes_on = (np.diff(values) == 1) | (values[1:] == values[:1])
-    return len(values) > 1 and values[1] != values[0] and bool(goes_on.all())
-
-
-def may_change_settings(first: Mapping[str, Any], second: Mapping[str, Any], last: Mapping[str, Any]) -> bool:
-    """Whether the first two rows of a table and its last one may be of runs with other settings: a text is
-    the same in two rows and another one at the end."""
-    texts = (name for name, cell in first.items() if isinstance(cell, str) and second.get(name) == cell)
-    return any(last.get(n, first[n]) != first[n] and column_key(n) not in items.PLACES for n in texts)
-
-
 def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
     """The columns of text that name the metric in a long table, the whole first; those that vary."""
     texts = {key: name for key, name in by_key.items() if columns[name].is_text}
@@ -210,15 +176,6 @@ def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
     of_parts = [texts[key] for key in aliases.PART_NAMES if key in texts]
     telling = [name for name in columns if name in of_metrics and len(set(columns[name].values)) > 1]
     return (telling or of_metrics[:1]) + of_parts
-
-
-def _names_runs(column: Column) -> bool:
-    """Whether the cells name runs: texts, or whole numbers (seeds) that come again and again."""
-    values = column.values
-    if column.is_text or not len(values):
-        return bool(len(values))
-    are_whole = np.isfinite(values).all() and np.all(values == np.floor(values))
-    return bool(are_whole) and 2 * len(np.unique(values)) <= len(values) + 1
 
 
 def _exported(columns: Columns) -> dict[str, dict[str, Column]]:
@@ -244,7 +201,7 @@ def _exported(columns: Columns) -> dict[str, dict[str, Column]]:
 
 def _split(columns: Columns, keys: Sequence[str]) -> dict[str, dict[str, Column]]:
     """Splits the other columns by run. If ids stand beside names, they tell apart runs of the same name."""
-    codes, ids = _codes(columns[keys[0]], _n_rows(columns))
+    codes, ids = items.codes_of(columns[keys[0]], _n_rows(columns))
     labels = ids
     if len(keys) > 1:
         name = columns[keys[-1]]
@@ -265,20 +222,37 @@ def _n_rows(columns: Columns) -> int:
     return 1 + max(int(c.rows.max(initial=-1)) for c in columns.values())
 
 
-def _codes(column: Column, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
-    """The number of the text in each row (-1: none), and the texts in the order in which they first come."""
-    order: dict[Any, int] = {}
-    cells = column.values if column.is_text else column.values.astype(np.int64)
-    codes = np.full(n_rows, -1, np.int64)
-    codes[column.rows] = [order.setdefault(cell, len(order)) for cell in cells.tolist()]
-    return codes, [str(text) for text in order]
-
-
 def _parts(column: Column, codes: NDArray[np.int64], n_parts: int) -> list[Column]:
     code = codes[column.rows]
     order = np.argsort(code, kind="stable")
     places = np.split(order, np.searchsorted(code[order], np.arange(n_parts)))[1:]  # without rows below 0
     return [Column(column.values[at], column.rows[at]) for at in places]
+
+
+def _beside_each_other(columns: Columns, courses: items.Courses) -> dict[str, Column]:
+    """A table in which the courses that take turns stand beside each other, a row for each of their steps.
+    The name of a course is put before its metrics; what is the same in all (the learning rate) stays one
+    column, as do counters and clocks."""
+    n_rows, steps = len(courses.steps), courses.steps
+    codes, labels = items.codes_of(courses.labels, n_rows)
+    own = np.unique(np.column_stack([codes, steps]), axis=0, return_inverse=True)[1].ravel()
+    order, nth = np.argsort(own, kind="stable"), np.empty(n_rows)
+    nth[order] = np.arange(n_rows) - np.searchsorted(own[order], own[order])  # of the same step, of a course
+    places = np.unique(np.column_stack([steps, nth]), axis=0, return_index=True, return_inverse=True)
+    rows = np.sort(places[1])[places[2].ravel()]
+    wide = dict[str, Column]()
+    for name, column in columns.items():
+        order = np.argsort(rows[column.rows], kind="stable")
+        moved = Column(column.values[order], rows[column.rows][order])
+        is_first = np.diff(moved.rows, prepend=-1) > 0
+        is_same = is_first[1:] | (moved.values[1:] == moved.values[:-1])
+        if is_same.all() or is_counter(name) or column_key(name) in TIME_NAMES:
+            wide[name] = moved.where(is_first)
+            continue
+        code = codes[column.rows][order]
+        parts = {f"{label}/{name}": moved.where(code == k) for k, label in enumerate(labels)}
+        wide |= {metric: part for metric, part in parts.items() if len(part.rows)}
+    return wide
 
 
 def _widened(columns: Columns, metrics: Sequence[str], value: str) -> dict[str, Column]:
@@ -287,7 +261,9 @@ def _widened(columns: Columns, metrics: Sequence[str], value: str) -> dict[str, 
     if value not in columns or not any(name in columns for name in metrics):
         return dict(columns)
     n_rows = _n_rows(columns)
-    codes, wide = _codes(_joined([columns[name] for name in metrics if name in columns], n_rows), n_rows)
+    codes, wide = items.codes_of(
+        _joined([columns[name] for name in metrics if name in columns], n_rows), n_rows
+    )
     wide_columns = dict(zip(wide, _parts(columns[value], codes, len(wide)), strict=True))
     return {name: c for name, c in columns.items() if name not in (*metrics, value)} | wide_columns
 
@@ -309,7 +285,7 @@ def by_phase(columns: Columns) -> dict[str, Column]:
     """Moves what was measured in an evaluation into columns of its own, if a column of text names phases. A
     word that names none, as damage makes them, is kept as a phase of its own."""
     may_tell = ((n, c) for n, c in columns.items() if c.is_text or column_key(n).startswith("is_"))
-    by_column = ((n, _phases_in(n, c)) for n, c in may_tell)
+    by_column = ((n, items.phases_in(n, c)) for n, c in may_tell)
     name, phases = next((pair for pair in by_column if pair[1]), ("", []))
     if not phases:
         return _by_keys(columns)
@@ -351,24 +327,6 @@ def _by_keys(columns: Columns) -> dict[str, Column]:
                 apart |= {metric: training, f"val/{metric}": evaluated}
         return {**columns, **apart}
     return dict(columns)
-
-
-def _phases_in(name: str, column: Column) -> list[str]:
-    """The word for its phase in each cell of a column that tells them apart, as a flag does (`is_validation`)
-    or one of texts: of any name where it holds nothing else; [] for any other column."""
-    is_flag, phase = (key := column_key(name)).startswith("is_"), key.removeprefix("is_")
-    if not (phase in OF_PHASES if is_flag else column.is_text):
-        return []
-    texts = (str(word).strip().lower() for word in column.values)
-    words = [next(filter(OF_PHASES.__contains__, re.split(r"[\W_]+", text)), text) for text in texts]
-    if is_flag:
-        other = "train" if phase in OF_EVALUATION else "val"
-        of_flag = {"true": phase, "1": phase, "1.0": phase, "false": other, "0": other, "0.0": other}
-        words = [of_flag.get(word, "") for word in words]
-    known = Counter(word for word in words if word in OF_PHASES)
-    both = known.keys() & OF_TRAINING and known.keys() & OF_EVALUATION
-    enough = len(words) // 2 + 1 if is_flag or phase in aliases.PHASE_NAMES else len(words)
-    return words if both and known.total() >= enough else []
 
 
 def _without(column: Column, evaluated: Mapping[str, Steps], training: Steps) -> Column:
