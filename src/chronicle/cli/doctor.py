@@ -140,7 +140,7 @@ def _summary(attempt: Attempt) -> dict[str, Any]:
 def _encoding(start: bytes) -> dict[str, str]:
     """Encoding and line ends by the start of a file; the latter are given only for text of single bytes."""
     if (known_as := encoding_of(start)) != "utf-8-sig":
-        return {"encoding": {"utf-16": "UTF-16", "gb18030": "GB 18030"}[known_as]}
+        return {"encoding": {"gb18030": "GB 18030", "cp1252": "Windows-1252"}.get(known_as, "UTF-16")}
     if b"\0" in start:
         return {"encoding": "binary"}
     ends = (("CRLF", b"\r\n"), ("LF", b"\n"), ("CR", b"\r"))

@@ -66,7 +66,7 @@ class Head:
     @property
     def opens(self) -> bytes:
         """The first byte that is no blank and no byte order mark; b"" where it is not known."""
-        return b"" if _is_utf16(self.start) else self.start.lstrip(_BLANKS)[:1]
+        return b"" if _utf16_of(self.start) else self.start.lstrip(_BLANKS)[:1]
 
     @cached_property
     def kind(self) -> Kind:
@@ -93,7 +93,7 @@ class Head:
     @cached_property
     def is_clean(self) -> bool:
         """Whether the start has no zero bytes other than those of UTF-16, or is text apart from them."""
-        if b"\0" not in self.start or _is_utf16(self.start):
+        if b"\0" not in self.start or _utf16_of(self.start):
             return True
         written = self.start.replace(b"\0", b"")
         n_controls = len(written) - len(written.translate(None, _CONTROLS))
@@ -104,9 +104,9 @@ class Head:
         """The whole lines at the start, before any stretch of zeros; [] if it is no text. A single long line
         is cut, and a single zero byte in a text is left out."""
         text, is_cut = self.start, len(self.start) == HEAD_BYTES
-        if b"\0" in text and not _is_utf16(text):
+        if b"\0" in text and not _utf16_of(text):
             text = _LONE_ZERO.sub(b"", text) if self.is_clean else text
-        if b"\0" in text and not _is_utf16(text):
+        if b"\0" in text and not _utf16_of(text):
             text, is_cut = text[: text.rfind(b"\n", 0, text.index(b"\0")) + 1], False
             if not text or len(text.translate(None, _CONTROLS)) < len(text):
                 return []
@@ -142,31 +142,46 @@ def _head(path: Path, *_version: int) -> Head:
 
 
 def encoding_of(start: bytes) -> str:
-    """The encoding of a text: UTF-16 if the byte order mark says so, GB 18030 for that of a Chinese Windows,
-    else UTF-8 with or without a mark."""
-    if _is_utf16(start):
+    """The encoding of a text: UTF-16 if its mark or its zeros say so, GB 18030 for that of a Chinese Windows,
+    1252 for that of a western one, else UTF-8 with or without a mark."""
+    if encoding := _utf16_of(start):
+        return encoding
+    return "utf-8-sig" if start.isascii() else _encoding_of_windows(start)
+
+
+def _utf16_of(start: bytes) -> str:
+    """Which UTF-16 the bytes are, by the mark, or by zeros in every other byte, as ASCII has them, between
+    bytes of a text; "" for none."""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    return "utf-8-sig" if start.isascii() or not _is_chinese(start) else "gb18030"
-
-
-def _is_utf16(start: bytes) -> bool:
-    return start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    ways = (("utf-16-le", start[::2], start[1::2]), ("utf-16-be", start[1::2], start[::2]))
+    for encoding, low, high in ways if b"\0" in start else ():
+        of_ascii = {byte for byte, beside in zip(low, high, strict=False) if not beside}
+        if 4 * high.count(0) > len(high) and of_ascii.isdisjoint((0, *_CONTROLS)):
+            return encoding
+    return ""
 
 
 # Two bytes of a common Chinese character or punctuation mark; few pairs of bytes in other encodings match.
 _CHINESE = re.compile(rb"(?:[\xb0-\xf7\xa1\xa3][\xa1-\xfe])+")
-_MOST_PAIRS = 0.9
+_WESTERN = re.compile(rb"(?<=[A-Za-z])[\xc0-\xff]|[\xc0-\xff](?=[a-z])")  # an accented letter in a word
+_MOST_PAIRS, _FEWEST_LETTERS = 0.9, 4
 
 
 @lru_cache(maxsize=64)
-def _is_chinese(start: bytes) -> bool:
-    """Whether the bytes are not UTF-8 (apart from a last character that is cut) but pairs of GB 2312."""
+def _encoding_of_windows(start: bytes) -> str:
+    """GB 18030 or 1252 if the bytes are not UTF-8 (apart from a last character that is cut) but pairs of
+    GB 2312, or several letters with accents; else UTF-8."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(start)
     except UnicodeDecodeError:
-        high = len(start.translate(None, bytes(range(128))))
-        return sum(map(len, _CHINESE.findall(start))) >= _MOST_PAIRS * high
-    return False
+        n_high = len(start.translate(None, bytes(range(128))))
+        n_letters = len(_WESTERN.findall(start))
+        if n_letters >= max(_FEWEST_LETTERS, _MOST_PAIRS * n_high):
+            return "cp1252"
+        if sum(map(len, _CHINESE.findall(start))) >= _MOST_PAIRS * n_high:
+            return "gb18030"
+    return "utf-8-sig"
 
 
 class Lines:

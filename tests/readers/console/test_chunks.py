@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 from chronicle.readers import read
@@ -120,7 +121,7 @@ CHINESE = "模型训练开始\n" + "".join(
 )
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "gb18030"])
+@pytest.mark.parametrize("encoding", ["utf-8", "gb18030", "utf-16-le", "utf-16-be"])
 def test_the_log_of_a_chinese_windows_is_read_as_any_other(encoding, tmp_path):
     log = tmp_path / "train_log.txt"
     log.write_bytes(CHINESE.encode(encoding))
@@ -131,8 +132,28 @@ def test_the_log_of_a_chinese_windows_is_read_as_any_other(encoding, tmp_path):
     assert loss.values.tolist() == [round(1 + 9 / n, 4) for n in range(10, 400, 10)]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16-le", "utf-16-be"])
+def test_the_log_of_a_western_windows_is_read_as_any_other(encoding, tmp_path):
+    rows = [f"Époque {n}/9 - perte : {1 + 9 / n:.4f} - précision : {n / 10}\r\n" for n in range(1, 10)]
+    log = tmp_path / "train.log"
+    log.write_bytes("".join(rows).encode(encoding))
+    assert lines_of(log, 200) == lines_of(log)
+    (attempt,) = read(log)
+    assert {name: series.role for name, series in attempt.series.items()} == {
+        "loss": "loss",
+        "accuracy": "score",
+    }
+    assert attempt.series["accuracy"].values.tolist() == [n / 10 for n in range(1, 10)]
+
+
+def test_numbers_of_two_bytes_are_no_text():
+    assert encoding_of(np.arange(500, dtype="<i2").tobytes()) == "utf-8-sig"
+    assert encoding_of(np.arange(0, 80, dtype="<i2").tobytes()) == "utf-8-sig"
+
+
 def test_bytes_of_western_europe_are_not_taken_for_chinese(tmp_path):
-    assert encoding_of("Genauigkeit für Prüfmengen: größer\n".encode("latin-1")) == "utf-8-sig"
+    assert encoding_of("Genauigkeit für Prüfmengen: größer\n".encode("latin-1")) == "cp1252"
+    assert encoding_of(b"loss 0.5 l\xefss 0.25 \xc4\n") == "utf-8-sig"  # damage
     assert encoding_of("当前损失值".encode()[:-1]) == "utf-8-sig"  # a last character that was cut
     assert encoding_of("当前损失值：1.5\n".encode("gb18030")) == "gb18030"
 
