@@ -28,7 +28,7 @@ A_LOSS = (
 # What a training is judged by where it logs no loss: the whole name says that it is an error.
 _OF = (
     r"(train(ing)?|trn|learn|val(id(ation)?)?|eval|test|dev|mean|avg|average|scaled|metrics|client|history|s"
-    r"|\d+)"
+    r"|batch|current|expected|\d+)"
 )
 # Losses of CatBoost, LightGBM and XGBoost, and those among them that are other things without a phase.
 _OF_BOOSTING = (
@@ -42,7 +42,8 @@ AN_ERROR = (
     r"|error rate|b?ce|deviance|exploitability"
     r"|(root )?(mean )?(abs|absolute|sq|squared?)( percentage| logarithmic)? error"
     rf"|{_OF_BOOSTING})"
-    rf"|({_OF} )+(err(or)?|(smooth ?)?l[12]|{_OF_BOOSTING_TOO}))( (l[12]|dice))?"  # `CE+Dice`: added to it
+    rf"|({_OF} )+(err(or)?|(smooth ?)?l[12]|{_OF_BOOSTING_TOO})|err(or)?(?= {_OF}))"
+    r"( (l[12]|dice))?"  # `CE+Dice`: added to it
     rf"( (alpha|delta|q|variance power))?( {_OF})*$"
     rf"|^({_OF} )*l( (?!r$)[a-z]+){{0,2}}$|^learn$"
 )
@@ -94,10 +95,12 @@ SPELLED = {
     r"genauigkeit|exactitude?|acur[aá]cia|准确率|正解率|정확도|точность": "accuracy",
     r"precisión|precisão|précision": "precision",
     r"(?<![a-z])trn?(?=loss|acc)": "train",
-    r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v|p|batch|avg|total|running|actor|critic|policy|value)"
+    r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v|p|batch|avg|total|running|actor|critic|policy|value"
+    r"|adv|ce|cls|content|dice|disc|focal|gen|kd|kl|mse|rec|recon|reg|soft|style)"
     r"(?=(loss|acc|err|ppl)(?![a-z]))": r"\1",
     r"(?<![a-z])(train|eval|test|avg|mean|total|episode)(?=(score|reward|return)s?(?![a-z]))": r"\1",
-    r"(?:(?<=loss)|(?<=acc)|(?<=reward)|(?<=rewards))(?=\d)|(?<=ing|ion|val|est) phase\b": "",
+    r"(?:(?<=loss)|(?<=acc|auc)|(?<=accuracy)|(?<=reward)|(?<=rewards))(?=\d)": "",
+    r"(?<=ing|ion|val|est) phase\b": "",
     r"(?<![a-z])(?:trn?|train)[ _/]ls(?![a-z])": "train loss",
     r"(?<![a-z])(?:vl|va|val|valid|te|ts|test)[ _/]ls(?![a-z])": "validation loss",
     r"(?<![a-z])r(?:\^2|²)(?!\d)": "r2",
@@ -327,24 +330,26 @@ ALIASES: tuple[Alias, ...] = (
 
 # What a trainer prints in other languages, and the word of it that all names are known by.
 _WORDS_OF_OTHERS = {
-    "epoch": "Epoche époque época epoca эпоха epok エポック 에포크 에폭 轮次 轮 周期",
+    "epoch": "Epoche époque época epoca эпоха epok エポック 에포크 에폭 轮次 轮 輪次 輪 周期",
     "step": "Schritt étape paso passo шаг adım ステップ 스텝 步数 步骤 步",
     "batch": "батч バッチ 배치 批次",
     "iteration": "itération iteración iterazione итерация 反復 迭代次数 迭代 训练次数",
     "episode": "épisode episodio episódio эпизод エピソード 에피소드 回合",
-    "reward": "belohnung récompense recompensa ricompensa награда 報酬 보상 奖励",
-    "current": "当前 目前",
+    "reward": "belohnung récompense recompensa ricompensa награда 報酬 보상 奖励 獎勵",
+    "current": "当前 目前 當前 anlık",
     "loss": "verlust perte pérdida perda perdita потери kayıp kaybı 損失 손실 로스 损失 损失值",
-    "error": "Fehler erreur ошибка 誤差 오차 误差",
+    "error": "Fehler erreur ошибка 誤差 오차 误差 hata",
     "error rate": "Fehlerrate 错误率",
     "accuracy": "genauigkeit précision exactitud acurácia accuratezza точность doğruluk 正解率 정확도"
-    " 准确率 精度 正确率",
-    "learning rate": "Lernrate 学習率 학습률 学习率",
+    " 准确率 精度 正确率 準確率 正確率",
+    "learning rate": "Lernrate 学習率 학습률 学习率 學習率",
+    "grad norm": "勾配ノルム 梯度范数 梯度範數",
+    "mean": "moyenne promedio ortalama",
     "train": "Trainings entraînement entrenamiento treino addestramento обучение обучении eğitim 訓練"
     " 훈련 训练 训练集",
     "validation": "Validierungs validación validação validazione валидация валидации doğrulama"
-    " 検証 검증 验证 验证集",
-    "test": "prueba 测试 测试集 测试集上的",
+    " 検証 검증 验证 验证集 驗證 驗證集",
+    "test": "prueba 测试 测试集 测试集上的 測試 測試集",
     "best": "beste meilleur mejor miglior migliore melhor 最佳 最优 最好",
     "score": "punteggio puntuación puntaje pontuação",
     "generation": "génération generación generazione geração поколение 世代",

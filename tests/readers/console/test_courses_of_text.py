@@ -320,3 +320,28 @@ def test_a_launch_with_another_number_of_batches_counts_them(tmp_path: Path) -> 
     first, second, third = (attempt.series["Loss"].steps.tolist() for attempt in read(log(tmp_path, text)))
     assert (first, second) == ([*range(0, 4500, 10)], [*range(0, 600, 10)])
     assert third == [*range(600, 1000, 10), *range(0, 400, 10)]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        "┌ Info: train\n│   i = {n}\n└   loss = {loss}\n",
+        "┌ Info: Epoch {n}\n└   loss = {loss}f0\n",
+        "[ Info: Epoch {n}\nloss(X, Y) = {loss}f0\n",
+        "[ Info: Epoch {n} lr:0.01 Training Loss: {loss}\n",
+    ],
+)
+def test_what_julia_logs_in_a_block_belongs_together(record: str, tmp_path: Path) -> None:
+    losses = [round(3 / n, 7) for n in range(1, 13)]
+    rows = (record.format(n=n, loss=loss) for n, loss in enumerate(losses, 1))
+    (attempt,) = read(log(tmp_path, "".join(rows)))
+    (loss,) = (series for series in attempt.series.values() if series.role == "loss")
+    assert loss.steps.tolist() == [*range(1, 13)] and loss.values.tolist() == losses
+
+
+def test_the_right_answers_of_each_epoch_are_its_score(tmp_path: Path) -> None:
+    """As the program of Nielsen's book prints them, which logs nothing else."""
+    text = "".join(f"Epoch {n} : {9000 + 50 * n - n % 3 * 20} / 10000\n" for n in range(12))
+    (attempt,) = read(log(tmp_path, text))
+    assert steps([attempt], "correct") == {"train.log": (12, 0, 11)}
+    assert attempt.axis == "epoch" and attempt.series["correct"].role == "score"

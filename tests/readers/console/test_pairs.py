@@ -288,6 +288,11 @@ IN_ENGLISH = {
     "Epok 03/9 | Tr Kayıp: 0.5 | Doğrulama Kaybı: 0.75": "epoch 03/9 | Tr loss: 0.5 | validation loss: 0.75",
     "Epoche 100 - Fehlerrate: 0.5": "epoch 100 - error rate: 0.5",
     "没有提升 (3/5)": "没有 improvement (3/5)",
+    "訓練損失: 0.5 - 驗證損失: 0.75": "train loss: 0.5 - validation loss: 0.75",
+    "準確率: 0.5 - 學習率: 0.1": "accuracy: 0.5 - learning rate: 0.1",
+    "損失: 0.5 | 勾配ノルム: 1.5": "loss: 0.5 | grad norm: 1.5",
+    "Époque 3, Erreur moyenne: 0.5": "epoch 3, error mean: 0.5",
+    "Epok 3 | Anlık Hata: 0.5": "epoch 3 | current error: 0.5",
     "passed the property test, loss 0.5": "passed the property test, loss 0.5",
 }
 
@@ -648,6 +653,13 @@ def test_a_decimal_comma_may_stand_behind_a_blank(line, read):
         ("Training Loss (epoch 12): 0.5", {"epoch": 12.0, "Training Loss": 0.5}),
         ("train: 12 @ epoch:3/160 loss: 0.5", {"train iteration": 12.0, "epoch": 3.0, "loss": 0.5}),
         ("done with train loss 0.5 and val loss 0.6", {"train loss": 0.5, "val loss": 0.6}),
+        ("Epoch 2: Cost on iteration 12 is 0.5", {"Epoch": 2.0, "iteration": 12.0, "Cost": 0.5}),
+        ("   12 train loss: 0.5 test acc: 75.25%", {"iteration": 12.0, "train loss": 0.5, "test acc": 75.25}),
+        ("loss(x_test, y_test) = 0.5f0", {"loss": 0.5}),
+        ("loss(X[1], Y) = 0.5 (tracked)", {"loss": 0.5}),
+        ("Epoch 12: 9016 / 10000", {"Epoch": 12.0, "correct": 9016.0}),
+        ("Epoch 12 : 9016 / 10000", {"Epoch": 12.0, "correct": 9016.0}),
+        ("Epoch 12: 20/469", {"Epoch": 12.0, "progress": 20.0}),
     ],
 )
 def test_other_ways_to_name_a_number(line, read):

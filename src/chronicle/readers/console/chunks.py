@@ -48,7 +48,7 @@ _LINE = re.compile(rb"[^\r\n]+")
 _OF_TERMINALS = tuple((byte, words, re.compile(pattern), new) for byte, words, pattern, new in (
     (b"\x1b", [b"\x1b"], rb"\x1b\[\d*[ABEF](?=[^\r\n])", b"\r"),  # the way to another line
     (b"\x1b", [b"\x1b"], rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])", b""),
-    (b"\xe2", [b"\xe2\x94", b"\xe2\x95"], rb"\xe2(?:\x94[\x82\x83]|\x95\x91)", b"|"),  # sides of a box
+    (b"\xe2", [b"\xe2\x94", b"\xe2\x95"], rb"\xe2(?:\x94[\x82\x83]|\x95\x91|\x94\x94(?=   ))", b"|"),  # sides
     (b"^", [b"^[["], rb"(?:\^\[\[[A-D])+", b""),  # keys that were pressed while a terminal showed the log
     # A progress bar after which another line begins without a line end, as both are written to one file.
     # Blanks that wipe out a longer bar may stand between them if that line begins with a clock or a level.

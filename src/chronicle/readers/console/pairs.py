@@ -162,6 +162,12 @@ _WORDINGS: tuple[tuple[str, str, Any], ...] = (
      r"[ _]?)?(step|iter(?:ation)?|epoch|episode) {0,8}(\d{1,15}(?:/\d{1,15})?)(?:(?:,|,? and) "
      r"(step|iter(?:ation)?|batch) (\d{1,15}))?|(\d{1,15}) (step|iteration|epoch)s)(?: ?(?:is\b ?:?|[:=])"
      r" {0,2}(?=[-+.\dnt])| +(?=\d+\.\d+(?:e[-+]\d+)?$))", r"\2\7 \3\6 \4 \5 \1: "),
+    # "Epoch 1: Cost on iteration 12 is 0.5" of Stanford's course, "1 train loss: 0.5" of candle
+    ("ost on ", r"\b(Cost) on (iteration) (\d{1,12}) is (?=[-+.\dnN])", r"\2 \3 \1: "),
+    ("oss", r"^\s{0,8}(\d{1,9}) (?=(?:train(?:ing)? )?loss ?[:=])", r"iteration \1 "),
+    # "Epoch 3: 9016 / 10000" of Nielsen's book: right answers, of all; "loss(x, y) = 0.5" of Julia
+    (" / ", r"^(Epoch \d{1,9}) ?: (\d{1,9}) / (?=\d{3,9}$)", r"\1 correct: \2/"),
+    ("oss(", r"^(\w{0,20}loss)\([\w, .:\[\]]{1,60}\) = (?=[-+.\dN])", r"\1 = "),
     # "Accuracy of the network on the 10000 test images: 83 %" of PyTorch's tutorials
     ("mages: ", r"(?i)\b(?:test )?(accuracy) of (?:\w+ ){1,3}on (?:the )?\d+ (\w+) images(?=: )", r"\2 \1"),
     ("per ", r" per \d{1,6} (?:\w{5,10} )?(?:step|iteration|batch)(?:e?s)\b(?=[:=])", ""),  # of means
