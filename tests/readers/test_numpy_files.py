@@ -188,6 +188,25 @@ def test_arrays_in_files_of_their_own_are_the_columns_of_one_table(tmp_path: Pat
     assert [[*attempt.series] for attempt in read(tmp_path)] == [["losses"], ["rewards"]]
 
 
+def test_the_batches_of_each_epoch_are_one_course(tmp_path: Path) -> None:
+    losses = 0.25 + 2 / (1 + np.arange(96) / 8)
+    (attempt,) = read(saved(tmp_path / "train_losses.npy", losses.reshape(8, 12)))
+    assert points(attempt) == {"train_losses": [*enumerate(losses.tolist())]}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [[2.5 / (1 + i / 9) + k / 50 for i in range(40)] for k in range(5)],
+        [[x * x + y * y + 0.1 for x in range(-9, 10)] for y in range(-9, 10)],
+    ],
+    ids=["runs", "a landscape"],
+)
+def test_rows_that_begin_anew_or_rise_are_no_course(table: list[list[float]], tmp_path: Path) -> None:
+    with pytest.raises(UnknownFormat, match=r"named after a metric\. Remedy: numpy\.savez"):
+        read(saved(tmp_path / "train_losses.npy", np.array(table)))
+
+
 def test_large_arrays_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = saved(tmp_path / "loss.npy", np.linspace(0, 1, 2000))
     monkeypatch.setattr(binary_tables, "MOST_CELLS", 1000)

@@ -816,6 +816,9 @@ def test_a_number_in_very_many_brackets_is_a_number() -> None:
     assert number("[" * 5000 + "2.5" + "]" * 5000) == 2.5 and number("[2.5, 2.25]") is None
 
 
+VALIDATION = "validation loss (column "
+
+
 def _fall(n: int) -> list[float]:
     return [round(0.5 + 2 / (1 + i / 4), 4) for i in range(n)]
 
@@ -860,15 +863,27 @@ def test_a_single_short_row_is_damage(tmp_path: Path) -> None:
         ("kt_log.csv", "{i},{score},{loss}", {"score (column 2)": "score", "loss (column 3)": "loss"}),
         ("train.log", "{i},{loss},,{score}", {"loss (column 2)": "loss", "score (column 4)": "score"}),
         ("training_log.txt", "{i}\t{loss}\t{flag}", {"loss (column 2)": "loss", "column 3": "other"}),
-        ("loss.txt", "{i}000.0 {loss} {other}", {"loss (column 2)": "loss", "loss (column 3)": "part-loss"}),
-        ("losses_3.txt", "{loss} {other}", {"loss (column 1)": "loss", "loss (column 2)": "part-loss"}),
+        (
+            "loss.txt",
+            "{i}000.0 {loss} {other}",
+            {"loss (column 2)": "loss", VALIDATION + "3)": "validation-loss"},
+        ),
+        ("losses_3.txt", "{loss} {other}", {"loss (column 1)": "loss", VALIDATION + "2)": "validation-loss"}),
+        ("losses_3.txt", "{loss} {far}", {"loss (column 1)": "loss", "loss (column 2)": "part-loss"}),
     ],
 )
 def test_columns_without_names_are_named_by_their_values(
     name: str, row: str, series: dict[str, str], tmp_path: Path
 ) -> None:
     rows = [
-        row.format(i=i, loss=loss, score=round(1 - loss / 3, 4), flag=i % 3 == 0, other=loss * 1.25)
+        row.format(
+            i=i,
+            loss=loss,
+            score=round(1 - loss / 3, 4),
+            flag=i % 3 == 0,
+            other=loss * 1.25,
+            far=2 * loss,
+        )
         for i, loss in enumerate(_fall(20))
     ]
     (tmp_path / name).write_text("\n".join(rows) + "\n")

@@ -35,7 +35,7 @@ from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import name_words, names_a_loss, role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import json_documents
-from chronicle.readers.columns import Table, names_by_values, written_rows
+from chronicle.readers.columns import Table, in_one_course, names_by_values, written_rows
 from chronicle.readers.csv_tables import names_of
 from chronicle.readers.items import LARGEST_GRID
 from chronicle.readers.json_documents import MIN_CELLS, fewest_cells, rows_of_columns
@@ -191,7 +191,7 @@ def _values(array: pa.Array) -> NDArray[Any]:
 
 
 # --- NumPy ---
-_ROWS, _MOST_BESIDE = 7, 100  # all over a table, to name its columns; of arrays in the folder of one
+_ROWS, _MOST_BESIDE, _WIDEST = 7, 100, 3  # all over a table; arrays in the folder of one; columns
 _HEADER_BYTES, _MOST_BYTES = 20_000, 16 * MOST_CELLS
 _EVALUATIONS = ("timesteps", "results", "ep_lengths", "successes")  # of stable-baselines3
 _INSTEAD = "numpy.savez('log.npz', step=steps, loss=losses) writes what is read"
@@ -256,14 +256,15 @@ def _table_of_arrays(path: Path) -> Table:
     """Reads the columns in the arrays of a file (none if it is no log), and a fault for each damaged array.
     Raises BadLog if all losses are objects."""
     forms = _forms(path)
-    losses = [form for name, form in forms.items() if names_a_loss(name)]
-    if losses and all(form.dtype.hasobject for form in losses):
+    losses = [form.dtype.hasobject for name, form in forms.items() if names_a_loss(name)]
+    if losses and all(losses):
         raise BadLog(str(path), _OBJECTS)
     chosen = _chosen(path, forms)
     tables, faults, is_cut = _tables(path, chosen) if chosen else ({}, [], False)
     known: dict[str, Any] = {"faults": faults, "truncated": is_cut}
     if [*forms] == [path.stem]:
-        table = written_rows(tables.get(path.stem, np.empty((0, 1))))
+        table = tables.get(path.stem, np.empty((0, 1)))
+        table = written_rows(table) if len(table.T) <= _WIDEST else in_one_course(table)
         names = names_of(path, [list(map(str, row)) for row in table[:: 1 + len(table) // _ROWS].tolist()])
         names = names or names_by_values(table, of_losses=names_a_loss(path.stem))
         columns = {name: Column(table[:, at], np.arange(len(table))) for at, name in enumerate(names)}
@@ -287,8 +288,10 @@ def _chosen(path: Path, forms: Mapping[str, Form]) -> dict[str, Form]:
     if tables.keys() >= {*_EVALUATIONS[:2]}:
         return {n: tables[n] for n in _EVALUATIONS if n in tables}
     is_alone = [*forms] == [path.stem]
-    columns = {name: form for name, form in tables.items() if form.width <= (3 if is_alone else 1)}
-    counted, of_losses = any(map(counts_steps, columns)), _says_more(path.stem) and names_a_loss(path.stem)
+    of_losses = _says_more(path.stem) and names_a_loss(path.stem)
+    widest = (MOST_CELLS if of_losses else _WIDEST) if is_alone else 1
+    columns = {name: form for name, form in tables.items() if form.width <= widest}
+    counted = any(map(counts_steps, columns))
     named = (name for name in columns if of_losses or _says_more(name))
     metrics = [name for name in named if is_alone or _names_metric(name, counted=counted)]
     if not any(map(names_a_loss, metrics)):

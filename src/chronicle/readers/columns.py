@@ -366,13 +366,15 @@ def iso_seconds(cells: Sequence[str] | NDArray[Any]) -> Floats | None:
 
 # Rows, and columns; of the first quarter; of the range, from row to row.
 _FEWEST_MOVES, _MOST_UNNAMED, _FALLEN, _FAR = 8, 12, 0.8, 0.25
+_MOST_APART = 1.5  # times: a loss and the one held out, at the first step that is logged
 
 
 def names_by_values(table: NDArray[Any], *, of_losses: bool) -> list[str]:
     """Names for the columns of a table that has none, if their values show what they are: the first one
     counts, and of the others one falls as a loss does; one that rises between 0 and 1, or up to 100, is a
-    score. In a table ``of_losses``, all that is no whole number is a loss, and nothing need count. Else [].
-    All names tell the place of their column, since the values may be something else."""
+    score. In a table ``of_losses``, all that is no whole number is a loss, and nothing need count; the second
+    of two is held out if it begins at the level of the first and falls, too. Else []. All names tell the
+    place of their column, since the values may be something else."""
     if len(table) < _FEWEST_MOVES or len(table.T) > _MOST_UNNAMED:
         return []
     gaps = np.diff(table[:, 0])
@@ -382,8 +384,15 @@ def names_by_values(table: NDArray[Any], *, of_losses: bool) -> list[str]:
         kinds = [kind or "loss" for kind in kinds]
     if (not counts and not (of_losses and all(kinds))) or "loss" not in kinds:
         return []
+    if of_losses and kinds == ["loss"] * 2 and begin_alike(*table[0, counts:]):
+        kinds[1] = "validation " * bool(table[:, -1].min() < _FALLEN * table[0, -1]) + kinds[1]
     named = [f"{kind} (column {n})" if kind else f"column {n}" for n, kind in enumerate(kinds, 1 + counts)]
     return ["step"] * counts + named
+
+
+def begin_alike(loss: float, other: float) -> bool:
+    """Whether two losses are at about the same level, as where nothing has been learned yet."""
+    return loss > 0 and 1 / _MOST_APART <= other / loss <= _MOST_APART
 
 
 def _kind_by_values(values: Floats) -> str:
@@ -402,6 +411,18 @@ def _kind_by_values(values: Floats) -> str:
         return "loss"
     rises = quarters[0] == min(quarters) and quarters[1] < quarters[2] and values.max() <= 100
     return "score" if rises else ""
+
+
+def in_one_course(table: NDArray[Any]) -> NDArray[Any]:
+    """The batches of all epochs as one column, if each row of a wide table begins where the one before ended
+    rather than where the first began, and falls below it, as the losses of epochs do; else no rows. The rows
+    of several runs begin anew, and those of a landscape rise again."""
+    tenth = -(-len(table.T) // 10)
+    begins, ends = table[:, :tenth].mean(axis=1), table[:, -tenth:].mean(axis=1)
+    go_on = np.abs(begins[1:] - ends[:-1]) < np.abs(begins[1:] - begins[0])
+    means = table.mean(axis=1)
+    falls = bool(means[-1] < _FALLEN * means[0] and 2 * np.count_nonzero(np.diff(means) < 0) > len(go_on))
+    return table.reshape(-1, 1) if len(table) > 1 and falls and go_on.all() else table[:0]
 
 
 def written_rows(table: NDArray[Any]) -> NDArray[Any]:

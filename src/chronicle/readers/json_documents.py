@@ -33,7 +33,7 @@ from chronicle.metrics.aliases import OF_PHASES
 from chronicle.metrics.names import names_a_loss, role_of
 from chronicle.model import Role
 from chronicle.readers import json_lines
-from chronicle.readers.columns import WRAPPED, Table, number
+from chronicle.readers.columns import WRAPPED, Table, begin_alike, number
 from chronicle.readers.facts import MAX_DEPTH, leaves, named_facts, values_in, yaml_prefix
 from chronicle.readers.items import names_an_evaluation
 from chronicle.readers.json_lines import Row, flat, flat_rows, parsed, tells_of_training, whole_document
@@ -43,7 +43,6 @@ from chronicle.readers.text import Head, clean
 
 MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
-MOST_APART = 1.5  # times: a loss and the one held out, at the first step that is logged
 _FIRST_TIME, _LAST_TIME = 1e9, 1e10  # Unix seconds: the years 2001 to 2286
 _NUMBERED = re.compile(r"(?:(?P<what>epoch|step|iter(?:ation)?|round|episode)[ _-]?)?(?P<number>\d{1,15})")
 # `valid_steps`; `return_mean_T` of PyMARL in the info.json of Sacred
@@ -299,7 +298,7 @@ def _with_held_out(rows: list[Any]) -> list[tuple[int, float, float]]:
     losses = [cell for triple in triples for cell in triple[1:]]
     if not is_whole or not all(isinstance(loss, float) and loss > 0 for loss in losses):
         return []
-    return triples if 1 / MOST_APART <= losses[1] / losses[0] <= MOST_APART else []
+    return triples if begin_alike(*losses[:2]) else []
 
 
 def _is_point(row: Any) -> bool:
