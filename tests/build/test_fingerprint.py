@@ -37,6 +37,16 @@ def test_every_input_counts(run, tmp_path, name):
     assert fingerprint(run_in(run.folder), "", tmp_path / "m") != before
 
 
+def test_folders_that_link_to_each_other_are_entered_once(run, tmp_path):
+    for name, other in (("one", "two"), ("two", "one")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "log.csv").write_text("step,loss\n1,2\n")
+        (tmp_path / name / "other").symlink_to(tmp_path / other)
+    (run.folder / "linked").symlink_to(tmp_path / "one")
+    logs = {"log.csv", "linked/log.csv", "linked/other/log.csv"}
+    assert {file.removeprefix(f"{run.folder}/") for file in inputs(run) if file.endswith("log.csv")} == logs
+
+
 @pytest.mark.parametrize(
     "name", ["hparams.yaml", "files/wandb-metadata.json", ".hydra/config.yaml", "config.json"]
 )
