@@ -395,6 +395,21 @@ def planted(tmp_path):
 
 
 @pytest.mark.slow
+def test_what_no_reader_knows_is_named_without_its_secrets(tmp_path):
+    """The title of a run that could not be read, and the name of a text that no reader knows."""
+    (place := tmp_path / "runs" / "a").mkdir(parents=True)
+    (place / "m.csv").write_text("")
+    (place / "run.toml").write_text(f'title = "with {OPENAI}"\n')
+    (tmp_path / "chronicle.toml").write_text("")
+    plain_engine(tmp_path)
+    workspace = Workspace.find(tmp_path)
+    report = build(workspace, workspace.runs(), places(workspace, None), unknown=[f"b/{HUGGING_FACE}.log"])
+    page = (tmp_path / "build" / "docs" / "unreadable.md").read_text("utf-8")
+    assert "with (withheld)" in page and "b/(withheld).log" in page
+    assert OPENAI not in page + str(report.unreadable) and HUGGING_FACE not in page
+
+
+@pytest.mark.slow
 def test_no_planted_secret_is_in_any_published_file(planted):
     if not LONG:  # its theme shows what build/docs holds, which is looked at as well
         plain_engine(planted.root)

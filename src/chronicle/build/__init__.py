@@ -47,7 +47,7 @@ class Report:
     outcomes: tuple[Outcome, ...]
     site: Path
     engine_output: str
-    titles: Mapping[str, str]
+    titles: Mapping[str, str]  # of the runs that could not be read, as they may be published
 
     @property
     def entries(self) -> list[Entry]:
@@ -134,7 +134,9 @@ def build(
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
         before = site.last_record(where.root)
         outcomes = _made(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
-        report = Report(tuple(outcomes), where.out, "", {run.run_id: run.title for run in runs})
+        built, redact = {outcome.run_id for outcome in outcomes if outcome.entry}, redactor_of(config.redact)
+        unread = {run.run_id: redact(run.title) for run in runs if run.run_id not in built}
+        report, unknown = Report(tuple(outcomes), where.out, "", unread), [*map(redact, unknown)]
         for entry in report.entries:
             if time := in_future(entry):
                 say(f"{entry.run_id}: {time[:10]} is in the future, so what happened then is listed last")
