@@ -39,6 +39,13 @@ def test_the_unit_of_a_reward_says_nothing(unit: float) -> None:
     assert told(ep_rew_mean=settled[::-1].copy())[0] == "bad"
 
 
+def test_the_best_so_far_has_no_noise() -> None:
+    """A fitness with three levels in sixty generations, each kept. One success at the end is none."""
+    best = np.repeat([16.4, 108.7, 223.0], [5, 16, 39])
+    assert told(fitness=best)[0] == "good"
+    assert told(fitness=np.where(np.arange(60) < 59, 16.4, 223.0))[0] != "good"
+
+
 def test_what_is_gained_within_the_first_blocks_is_gained() -> None:
     """90 returns: 0 to 1,700 in the first nine of them, and 320 of that lost by the end: a fifth."""
     k = np.arange(90)

@@ -339,7 +339,8 @@ class Ascent:
 @np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
 def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
     """The way of an objective, or of a score, turned over if less is better; None for fewer points. A median
-    ignores rare successes and steps of its values, a mean follows a few crashes: the one that rose counts."""
+    ignores rare successes and steps of its values, a mean follows a few crashes: the one that rose counts.
+    The best so far, which never falls and whose later half lies above its first value, has no noise."""
     known = finite(series)
     steps, v = known.steps.astype(float), direction(series) * known.values
     if len(v) < fewest:
@@ -353,6 +354,8 @@ def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
         within = max(within, MEDIAN_ERROR * float(np.std(np.diff(v))) / (2**0.5 * size))
     if not median(np.abs(np.diff(v))):  # most values repeat, so medians do not know what the others may do
         within = max(within, MEDIAN_ERROR * float(np.std(v)) / size)
+    if (np.diff(v) >= 0).all() and median(v[len(v) // 2 :]) > v[0]:
+        return _way(steps, unit * v, np.mean, 1e-9 * unit * float(np.abs(v).max()), course)
     # neighbours within a block may be alike: the levels of its quarters tell how much levels differ
     quarters = np.array_split(v, min(4 * count, len(v)))
     means = np.diff([np.mean(part) for part in quarters]) / 2**1.5
