@@ -44,7 +44,7 @@ AN_ERROR = (
     rf"|{_OF_BOOSTING})"
     rf"|({_OF} )+(err(or)?|(smooth ?)?l[12]|{_OF_BOOSTING_TOO})|err(or)?(?= {_OF}))"
     r"( (l[12]|dice))?"  # `CE+Dice`: added to it
-    rf"( (alpha|delta|q|variance power))?( {_OF})*$"
+    rf"( (alpha|delta|q|variance power))?( ({_OF}|estimate))*$"
     rf"|^({_OF} )*l( (?!r$)[a-z]+){{0,2}}$|^learn$"
 )
 # What agents log of their updates, also behind the name of a run: `PPO_rewards_approx_kl`.
@@ -385,7 +385,7 @@ _COUNTED = {
     " n_updates total_train_updates current_steps effective_batch_number train_step training_step step steps"
     " time/total_timesteps iteration iterations"
     " training_iteration iter numiters update updates _step total_timesteps timesteps_total timesteps"
-    " timestep timestepssofar t_env num_timesteps n_episode n_epi",
+    " timestep timestepssofar t_env num_timesteps n_episode n_epi n_gen",
     "sample": "samples_count consumed_samples samples_trained_on samples",
     "token": "consumed_tokens tokens_seen tokens_processed tokens",
     "epoch": "epoch",

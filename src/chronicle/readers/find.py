@@ -417,6 +417,8 @@ def _families(logs: list[Path]) -> dict[str, list[Path]]:
     that are parts of one training (`train.csv` and `val.csv`) belong to the run of the folder ("")."""
     if sum(_first_word(log) in COMPONENTS and names_a_loss(log.stem) for log in logs) > 1:
         return {"": logs}  # named after what they hold
+    if any(plain_name(log) == "loss.csv" for log in logs) and _count_alike(logs):
+        return {"": logs}
     by_name = grouped(logs, lambda log: run_key(log) or _shared_name(log).lower())
     if sum(map(bool, by_name)) < 2:
         return {"": logs} if logs else {}
@@ -429,6 +431,15 @@ def _families(logs: list[Path]) -> dict[str, list[Path]]:
         name = "" if len(parts) > 1 and log in parts else _stem(log)
         families.setdefault(name, []).append(log)
     return families
+
+
+def _count_alike(logs: list[Path]) -> bool:
+    """Whether each log begins with the same two counts, and several have one number without a name behind
+    them (d3rlpy): they are named after their metrics. Blind to files that were cut at their beginning."""
+    starts = [[line.split(",") for line in Head.of(log).lines[:2]] for log in logs]
+    rows = [next((row for row in start if row[0].isdecimal()), []) for start in starts]
+    n_bare = sum(start[:1] == [row] and len(row) == 3 for start, row in zip(starts, rows, strict=True))
+    return n_bare > 1 and all(rows) and len({tuple(row[:2]) for row in rows}) == 1
 
 
 def _is_part_of_training(log: Path) -> bool:

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.metrics import aliases
-from chronicle.metrics.aliases import OF_EVALUATION, OF_PHASES, OF_TRAINING, TIME_NAMES, word_set
+from chronicle.metrics import aliases, names
+from chronicle.metrics.aliases import MEANS, OF_EVALUATION, OF_PHASES, OF_TRAINING, TIME_NAMES, word_set
 from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import LOSSES, MEASURES, name_words, names_a_loss, plain, role_of, says_nothing
 from chronicle.metrics.values import distinct_names
@@ -39,7 +39,7 @@ from chronicle.readers.step_axis import (
 )
 from chronicle.readers.text import Head, clean
 
-_GENERATIONS, _FITNESS = {"gen", "generation", "generations"}, {"best", "avg", "average", "mean", "max"}
+_FITNESS = {"best", "avg", "average", "mean", "max", "min"}
 OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SAMPLES, Role.LOSS_SCALE}
 EXTREMES = ("__MIN", "__MAX")  # columns beside each metric in a W&B export, whose names begin with the run
 
@@ -105,7 +105,7 @@ def _course_or_items(table: Table) -> Attempt:
     table = replace(table, columns=by_phase(columns))
     if items.are_episodes_of_evaluation(columns, table.facts):
         return attempt_of(replace(table, rows_are="episodes of an evaluation"))
-    attempt = attempt_of(table)
+    attempt = _of_generations(attempt_of(table))
     names = [_OF_RUNS] if _OF_RUNS in columns else items.predictions(columns)
     names = names or items.grid_columns(columns, n_rows) or items.evaluated_episodes(table.path, columns)
     steps = max((series.steps for series in attempt.series.values()), key=len)
@@ -118,6 +118,15 @@ def _course_or_items(table: Table) -> Attempt:
         return attempt
     rows_are = f"configurations or items ({', '.join(map(clean, names[:_MOST_NAMED]))})"
     return attempt_of(replace(table, rows_are=rows_are))
+
+
+def _of_generations(attempt: Attempt) -> Attempt:
+    """The attempt, with the roles of what an evolution logs where its steps are generations."""
+    if attempt.called != "generation":
+        return attempt
+    series = attempt.series
+    roles = roles_by_program({n: (s.values, s.steps) for n, s in series.items()}, attempt.called)
+    return replace(attempt, series={n: replace(s, role=roles.get(n, s.role)) for n, s in series.items()})
 
 
 def places_rows(name: str) -> bool:
@@ -393,11 +402,22 @@ def roles_by_program(columns: Mapping[str, tuple[Any, Any]], counter: str) -> di
     if (learn := columns.get("learn")) and learn[0][-1] > learn[0][0]:
         # CatBoost names no metric, but each of its trees fits the training data better: what rises is a score
         roles |= {"learn": Role.SCORE, "test": Role.VALIDATION_SCORE}
-    if last_word(counter) in _GENERATIONS:  # whose best and mean are the objective
-        words = ((name, name_words(name) - {"score"}) for name in columns)
-        fitness = [n for n, own in words if last_word(n) in _FITNESS or (own and own <= _FITNESS)]
-        roles |= dict.fromkeys(fitness, Role.OBJECTIVE)
+    if names.called(counter) == "generation":  # whose best and mean are the objective
+        kinds = {name: kind for name in columns if (kind := _of_population(name))}
+        roles |= {name: Role.OBJECTIVE for name, kind in kinds.items() if kind != "min"}
+        # A first generation is made at random: what ends below it, its least value too, is made small.
+        falls = {kind for name, kind in kinds.items() if columns[name][0][-1] < columns[name][0][0]}
+        if "min" in falls and falls & {*MEANS}:
+            roles |= {name: Role.LOSS if kind in MEANS else Role.OTHER for name, kind in kinds.items()}
     return roles
+
+
+def _of_population(name: str) -> str:
+    """What of the fitness of a population a column holds: its mean, or its best or least value; "" for
+    another column."""
+    words = name_words(name) - {"score", "f"}  # of pymoo: `f_avg`
+    kinds = {last_word(name)} & _FITNESS or (words if words <= _FITNESS else set())
+    return next(iter(sorted(kinds)), "")
 
 
 def _tells_phase(name: str) -> bool:

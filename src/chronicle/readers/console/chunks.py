@@ -271,7 +271,8 @@ _BEGINS_LIKE_RECORD = re.compile(
     rb"\W{0,24}\d|[-=#*_+|\s]{6,}$|(?:\xe2[\x94\x95].){6,}$"
     rb"|[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut"
     rb"|(?:resum|continu|restart|load|restor)(?:e|ed|ing)\b)"
-    rb"|[^\w\n]{0,24}(?:ep(?:ochs?|isodes?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
+    rb"|[^\w\n]{0,24}(?:ep(?:ochs?|isodes?)?|steps?|iter(?:ation)?s?|(?:n_)?gen(?:eration)?|e|class"
+    rb"|loss +last)\b"
     rb"|\W{0,84}(?:test|val|eval|dev)[a-z]{0,7}(?: [a-z]{1,11})?\s?(?::|\.{2,3}|[\])>=*#-]{1,84}:?)\s*$"
     rb"|\| {1,60}\|(?:[a-z(): .-]{0,60}\|){1,62}\s*$"  # the second line of a header
     rb"|\| [\w/]+ *\| *\|$"

@@ -338,8 +338,8 @@ _SPREAD = (
     r"(?:\((?:(?:avg|mean|best|min|max|ema|std)[:=\ ]{1,2})?[-+±/\d.,%\ ]{1,40}[,)]"
     r"|(?:\+/?-|±)\.?\d|\+\d+\.\d{3})"
 )
-_NOTE = r"\([\w/%. -]{1,30}\)"
-_LETTERS = r"[A-Za-z_](?:[\w./@-]|'s\b|\+(?=[A-Za-z])|\^(?=\d)){0,60}+(?<=\w)"
+_NOTE = r"\([\w/%. -]{1,30}\)"  # below: a name may begin with a number, as in `16_l2=0.2`
+_LETTERS = r"(?:\d{1,4}_(?=\w+\s?[:=]))?[A-Za-z_](?:[\w./@-]|'s\b|\+(?=[A-Za-z])|\^(?=\d)){0,60}+(?<=\w)"
 _WORD = rf"(?:top[ -]\d{{1,3}}(?=[ ][A-Za-z])|{_LETTERS}(?:{_NOTE})?|{_NOTE})"
 _PAIR = re.compile(
     rf"""(?<![\w./\\])(?:

@@ -24,7 +24,8 @@ from chronicle.readers.step_axis import step_rank
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a progress bar behind the last cell of a row
 _CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # what a narrow terminal left of such a bar
 _HEADER = re.compile(
-    r"(?i)[^\w\n]{0,24}(?:ep(?:ochs?|isodes?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
+    r"(?i)[^\w\n]{0,24}(?:ep(?:ochs?|isodes?)?|steps?|iter(?:ation)?s?|(?:n_)?gen(?:eration)?|e|class"
+    r"|loss +last)\b"
 )
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _TUPLE = re.compile(r"(?<!\S)\(([^()]{1,400})\)(?!\S)")  # cells of a row that Python prints as `(0.5, 0.75)`
@@ -34,6 +35,7 @@ _CELL = re.compile(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?|\*)?")  # the star o
 _BELOW = re.compile(r"[A-Za-z][\w .-]{0,40}|\([^()]{1,20}\)")  # of a second line of names, or their unit
 _CELL_OR_LIST = re.compile(r"\[[^\[\]]*\]|\S+")
 _LONG_NAMES = {"#": "step", "e": "epoch"}  # of spaCy
+_COUNTERS = {"epoch", "epochs", "ep", "episode", "#", "e", "gen", "generation"}
 _PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
 _OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
 # The second line of Vowpal Wabbit's header, and what it means.
@@ -258,7 +260,7 @@ def _out_of_brackets(names: list[str]) -> list[str]:
 def names_counter(name: str) -> bool:
     """Whether a column of this name counts steps or epochs."""
     name = name.lower()
-    return name in ("epoch", "epochs", "ep", "episode", "#", "e") or step_rank(name) is not None
+    return name in _COUNTERS or step_rank(name) is not None
 
 
 def pair_of(name: str, cell: str) -> Pair | None:
