@@ -42,6 +42,11 @@ ENVIRONMENTS = {
     "aim": ("numpy", "aim"),
     "styles": ("numpy rich tqdm loguru",),
     "keras": ("numpy", "tensorflow-cpu", "tensorboard", "jax clu"),
+    "searches": ("numpy deap pygad pymoo scikit-learn gensim",),
+    "sciences": (
+        "torch==2.13.0 numpy tensorboard",
+        "gpytorch deepxde neuraloperator d3rlpy ctgan poutyne",
+    ),
 }
 
 
@@ -185,8 +190,13 @@ _TRL: dict[str, Any] = {
 
 def _other(environment: str, function: str, *packages: str, **more: Any) -> Client:
     """One launch of a library that prints, as one call starts it."""
-    given = {**_ONE_LAUNCH, "facts": {}, "events": (), **more}
-    return Client(environment, function, packages, module="others", **given)
+    given = {"module": "others", **_ONE_LAUNCH, "facts": {}, "events": (), **more}
+    return Client(environment, function, packages, **given)
+
+
+def _search(environment: str, function: str, package: str, **more: Any) -> Client:
+    """One launch of a library of `searches`."""
+    return _other(environment, function, package, **{"module": "searches", **more})
 
 
 CLIENTS = {
@@ -374,4 +384,37 @@ CLIENTS = {
         "frames", "paddle", "paddlepaddle", roles={"loss": "loss", "eval/loss": "validation-loss"}
     ),
     "mindspore": _other("frames", "mindspore", "mindspore", roles={"loss": "loss"}),
+    "deap": _search("searches", "deap", "deap", roles={"avg": "objective", "max": "objective"}),
+    "deap-minimised": _search("searches", "deap_minimised", "deap", roles={"avg": "loss"}),
+    "pygad": _search("searches", "pygad", "pygad", roles={"Fitness": "objective"}),
+    "pymoo": _search("searches", "pymoo", "pymoo", roles={"f_avg": "loss"}),
+    "sklearn-network": _search(
+        "searches",
+        "sklearn_network",
+        "scikit-learn",
+        roles={"loss": "loss", "Validation score": "validation-score"},
+    ),
+    "sklearn-boosting": _search("searches", "sklearn_boosting", "scikit-learn", roles={"Train Loss": "loss"}),
+    "gensim": _search("searches", "gensim", "gensim", roles={"Perplexity estimate": "loss"}),
+    "gpytorch": _search("sciences", "gpytorch", "gpytorch", roles={"Loss": "loss"}),
+    "deepxde": _search(
+        "sciences", "deepxde", "deepxde", roles={"Train loss": "loss", "Test loss": "validation-loss"}
+    ),
+    "neuraloperator": _search("sciences", "neuraloperator", "neuraloperator", roles={"avg_loss": "loss"}),
+    "d3rlpy": _search("sciences", "d3rlpy", "d3rlpy", exact="float64", roles={"loss": "loss"}),
+    "ctgan": _search(
+        "sciences",
+        "ctgan",
+        "ctgan",
+        exact="float64",
+        roles={"Generator Loss": "loss", "Discriminator Loss": "part-loss"},
+    ),
+    "poutyne": _search(
+        "sciences",
+        "poutyne",
+        "poutyne",
+        exact="float32",
+        roles={"loss": "loss", "val_loss": "validation-loss"},
+        joins=({"kind": "resume", "from": 8, "to": 9},),
+    ),
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.clients import boosters, libraries, loops, others, styles, trainers
+from benchmarks.clients import boosters, libraries, loops, others, searches, styles, trainers
 from benchmarks.clients.catalogue import CLIENTS
 from benchmarks.clients.training import CONFIG
 from benchmarks.clients.truth import Record, versions
@@ -26,7 +26,7 @@ def main() -> None:
     log.mkdir(parents=True, exist_ok=True)
     os.chdir(log)
     np.random.seed(CONFIG["seed"])
-    modules = (boosters, libraries, loops, others, styles, trainers)
+    modules = (boosters, libraries, loops, others, searches, styles, trainers)
     module = next(one for one in modules if one.__name__.endswith(f".{client.module}"))
     getattr(module, client.function)(log, number, record)
     launch = {"series": record.series, "versions": versions(client.packages)}
