@@ -274,16 +274,16 @@ def runs(path: Path) -> list[str]:
     names, *rows = first_rows(head := Head.of(path)) or [[]]
     several = {*map(column_key, names)} & {*RUN_NAMES} or _listed(head) is not None
     several = several or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
-    several = several or (loss_of(path) and len(names) > 2) or _may_hold_courses(head, names, rows)
+    several = several or (loss_of(path) and len(names) > 2) or _may_hold_runs(head, names, rows)
     return names_of_runs(_table(path)) if several else []
 
 
-def _may_hold_courses(head: Head, names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+def _may_hold_runs(head: Head, names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     if len(rows) < 2:
         return False
     last = next(csv.reader([head.last_line], delimiter=delimiter_of(head.lines[0])), [])
     cells = ([*map(text_of, row)] for row in (*rows[:2], last))
-    return items.may_hold_courses(*(dict(zip(names, row, strict=False)) for row in cells))
+    return items.may_hold_runs(*(dict(zip(names, row, strict=False)) for row in cells))
 
 
 # --- lists of numbers ---

@@ -159,7 +159,8 @@ def _n_back(steps: NDArray[Any], way: np.ufunc, codes: NDArray[np.intp] | None =
 def _may_name_courses(name: str, column: Column) -> bool:
     if column.is_text:
         return column_key(name) not in PLACES and not phases_in(name, column)
-    return _names_course(name) and names_runs(column)
+    named = _OF_COURSE.fullmatch(plain(name)) or SETTING.fullmatch(plain(name))
+    return named is not None and names_runs(column)
 
 
 def codes_of(column: Column, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
@@ -177,16 +178,12 @@ def _labels(name: str, column: Column) -> list[str]:
     return cells if column.is_text else [f"{word} {cell:g}" for cell in cells]
 
 
-def _names_course(name: str) -> bool:
-    return bool(_OF_COURSE.fullmatch(plain(name)) or SETTING.fullmatch(plain(name)))
-
-
-def may_hold_courses(*rows: Mapping[str, Any]) -> bool:
-    """Whether the first rows of a table and its last one may be of several courses: a text that is no date,
-    or what has a name of courses, is not the same in all."""
+def may_hold_runs(*rows: Mapping[str, Any]) -> bool:
+    """Whether the first rows of a table and its last one may be of several runs: a text that is no date is
+    not the same in all. Numbers tell trainings of one run apart."""
     differ = (n for n, cell in rows[0].items() if any(row.get(n, cell) != cell for row in rows[1:]))
     texts = {n for row in rows for n, cell in row.items() if isinstance(cell, str) and not moment(cell)}
-    return any(_names_course(n) or (n in texts and column_key(n) not in PLACES) for n in differ)
+    return any(name in texts and column_key(name) not in PLACES for name in differ)
 
 
 def _begins_again(values: NDArray[Any]) -> bool:

@@ -27,7 +27,7 @@ from chronicle.metrics.values import grouped
 from chronicle.model import Attempt, Fault, Place, Role, Steps
 from chronicle.readers.columns import CLOSING, FILTERED_LOSS, Builder, Table, attempt_of, text_of
 from chronicle.readers.facts import MAX_DEPTH, MAX_LIST, below_config, config_facts, named_facts
-from chronicle.readers.items import may_hold_courses
+from chronicle.readers.items import may_hold_runs
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import attempts_of, names_of_runs
 from chronicle.readers.step_axis import counts_steps, is_counter
@@ -86,7 +86,7 @@ def runs(path: Path) -> list[str]:
     named = any(f'"{name}":' in line for line in head.lines for name in RUN_NAMES)
     rows = [json_or_none(line) for line in (*head.lines[:2], head.last_line)]
     are_rows = all(isinstance(row, dict) for row in rows)
-    if not named and not (are_rows and len(head.lines) > 1 and may_hold_courses(*rows)):
+    if not named and not (are_rows and len(head.lines) > 1 and may_hold_runs(*rows)):
         return []
     return names_of_runs(JsonLog(path).table())
 
