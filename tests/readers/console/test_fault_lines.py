@@ -177,6 +177,10 @@ FAULTS = {
     "train.sh: line 9:  4242 Killed                  python train.py": ("signal", "", "SIGKILL"),
     "Killed": ("signal", "", "SIGKILL"),
     "Received signal 15: SIGTERM": ("signal", "", "SIGTERM"),
+    "torch.distributed.elastic.multiprocessing.api.SignalException: Process 16074 got signal: 2": (
+        "cancelled", "", "stopped by hand (KeyboardInterrupt)",
+    ),
+    "[rank0]: KeyboardInterrupt": ("cancelled", "", "stopped by hand (KeyboardInterrupt)"),
     "terminate called after throwing an instance of 'c10::Error'": (
         "exception", "", "terminate called after throwing an instance of 'c10::Error'",
     ),

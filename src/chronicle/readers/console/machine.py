@@ -98,6 +98,7 @@ def _fault(row: Row, match: re.Match[str], line: str) -> Fault:
         name, number = groups.get("signal", ""), groups.get("number")
         otherwise = f"signal {number}" if number else name.upper()
         words["signal"] = _TABLE["signals"].get(number or name.lower(), otherwise)
+        kind = "cancelled" if words["signal"] == "SIGINT" else kind  # the keyboard sends it
     words["line"] = quoted(line)
     what = row.what.format(**words)
     process = _HOST_OF_PROCESS.search(line[:LONGEST])
