@@ -319,6 +319,19 @@ def test_evaluations_after_every_tenth_episode_are_a_course(tmp_path: Path) -> N
     assert attempt.axis == "step"
 
 
+def test_the_steps_of_one_episode_are_no_training(tmp_path: Path) -> None:
+    """Its last row alone says that it is over. Where many episodes end, the rows may be a training."""
+    for name, length in (("one", 40), ("many", 5)):
+        rows = (f"{k // length},{k},{0.1 - k // 30},{(k + 1) % length == 0}" for k in range(40))
+        (tmp_path / f"{name}.csv").write_text("\n".join(["episode,step,reward,done", *rows]) + "\n")
+    assert classify(read(tmp_path / "one.csv")).because == (
+        "Cannot tell: the rows of the log are the steps of one episode, no steps of a training."
+        " If they are steps, name the loss with `roles` in run.toml."
+    )
+    (many,) = read(tmp_path / "many.csv")
+    assert many.axis == "step"
+
+
 def test_of_results_nothing_is_judged_unless_somebody_says_what(tmp_path: Path) -> None:
     file = tmp_path / "results.csv"
     file.write_text("\n".join(SWEEP) + "\n")

@@ -405,6 +405,20 @@ def are_episodes_of_evaluation(columns: Columns, facts: Mapping[str, Any]) -> bo
     return any(abs(mean - fact) <= _ROUNDED * max(abs(fact), 1.0) for fact in means for mean in own)
 
 
+_ENDS_EPISODE = frozenset(("done", "dones", "terminal", "terminated", "game over"))
+_NO, _YES = frozenset(("false", "0", "0.0")), frozenset(("true", "1", "1.0"))
+
+
+def are_steps_of_episode(columns: Columns) -> bool:
+    """Whether rows with a reward are the steps of one episode: a column says in the last row alone that it is
+    over."""
+    if Role.OBJECTIVE not in map(role_of, columns):
+        return False
+    ends = (column.values.tolist() for name, column in columns.items() if plain(name) in _ENDS_EPISODE)
+    told = [[str(cell).lower() for cell in cells] for cells in ends if len(cells) >= FEWEST_ITEMS]
+    return any(last in _YES and _NO.issuperset(cells) for *cells, last in told)
+
+
 @lru_cache(maxsize=4096)
 def names_an_evaluation(name: str) -> bool:
     """Whether a word of a metric's name says that it was measured in an evaluation."""

@@ -105,6 +105,8 @@ def _course_or_items(table: Table) -> Attempt:
     table = replace(table, columns=by_phase(columns))
     if items.are_episodes_of_evaluation(columns, table.facts):
         return attempt_of(replace(table, rows_are="episodes of an evaluation"))
+    if items.are_steps_of_episode(columns):
+        return attempt_of(replace(table, rows_are="the steps of one episode"))
     attempt = _of_generations(attempt_of(table))
     names = [_OF_RUNS] if _OF_RUNS in columns else items.predictions(columns)
     names = names or items.grid_columns(columns, n_rows) or items.evaluated_episodes(table.path, columns)
