@@ -868,6 +868,11 @@ def test_a_single_short_row_is_damage(tmp_path: Path) -> None:
             "{i}000.0 {loss} {other}",
             {"loss (column 2)": "loss", VALIDATION + "3)": "validation-loss"},
         ),
+        (
+            "scores.csv",
+            "{i},{rate},{flag}",
+            {"epsilon (column 2)": "other", "reward (column 3)": "objective"},
+        ),
         ("losses_3.txt", "{loss} {other}", {"loss (column 1)": "loss", VALIDATION + "2)": "validation-loss"}),
         ("losses_3.txt", "{loss} {far}", {"loss (column 1)": "loss", "loss (column 2)": "part-loss"}),
     ],
@@ -883,6 +888,7 @@ def test_columns_without_names_are_named_by_their_values(
             flag=i % 3 == 0,
             other=loss * 1.25,
             far=2 * loss,
+            rate=max(0.9**i, 0.2),
         )
         for i, loss in enumerate(_fall(20))
     ]

@@ -367,19 +367,27 @@ def iso_seconds(cells: Sequence[str] | NDArray[Any]) -> Floats | None:
 # Rows, and columns; of the first quarter; of the range, from row to row.
 _FEWEST_MOVES, _MOST_UNNAMED, _FALLEN, _FAR = 8, 12, 0.8, 0.25
 _MOST_APART = 1.5  # times: a loss and the one held out, at the first step that is logged
+_EPSILON, _SAME_FACTOR = "epsilon", 1e-3  # rates may be printed with few digits
 
 
 def names_by_values(table: NDArray[Any], *, of_losses: bool) -> list[str]:
     """Names for the columns of a table that has none, if their values show what they are: the first one
     counts, and of the others one falls as a loss does; one that rises between 0 and 1, or up to 100, is a
     score. In a table ``of_losses``, all that is no whole number is a loss, and nothing need count; the second
-    of two is held out if it begins at the level of the first and falls, too. Else []. All names tell the
-    place of their column, since the values may be something else."""
+    of two is held out if it begins at the level of the first and falls, too. Of three columns of which one is
+    how often an agent acts at random, the other one is its reward. Else []. All names tell the place of
+    their column, since the values may be something else."""
+    begins = np.flatnonzero(table[1:, 0] < table[:-1, 0]) + 1
+    if (table[begins, 0] == table[:1, 0]).all():  # of several launches, the longest
+        table = max(np.split(table, begins), key=len)
     if len(table) < _FEWEST_MOVES or len(table.T) > _MOST_UNNAMED:
         return []
     gaps = np.diff(table[:, 0])
     counts = bool((table[:, 0] % 1 == 0).all() and (gaps == gaps[0]).all() and gaps[0] > 0)
     kinds = [_kind_by_values(column) for column in table.T[counts:]]
+    explores = [_is_exploration(column) for column in table.T[counts:]]
+    if counts and len(explores) == 2 and any(explores):
+        return ["step", *(f"{_EPSILON if e else 'reward'} (column {n})" for n, e in enumerate(explores, 2))]
     if of_losses and "loss" in kinds and (table[:, counts:] % 1).any(axis=0).all():
         kinds = [kind or "loss" for kind in kinds]
     if (not counts and not (of_losses and all(kinds))) or "loss" not in kinds:
@@ -393,6 +401,16 @@ def names_by_values(table: NDArray[Any], *, of_losses: bool) -> list[str]:
 def begin_alike(loss: float, other: float) -> bool:
     """Whether two losses are at about the same level, as where nothing has been learned yet."""
     return loss > 0 and 1 / _MOST_APART <= other / loss <= _MOST_APART
+
+
+def _is_exploration(values: Floats) -> bool:
+    """Whether values are the shares of random actions, which fall by one factor in each row to a last one."""
+    if len(values) < _FEWEST_MOVES or not 0 < values.min() < values.max() <= 1:
+        return False
+    ratios = values[1:] / values[:-1]
+    falls = int(np.argmin(ratios < 1)) if (ratios == 1).any() else len(ratios)  # then it stays
+    is_even = falls > 1 and bool(np.allclose(ratios[: max(falls - 1, 2)], ratios[0], rtol=_SAME_FACTOR))
+    return is_even and bool((ratios[falls:] == 1).all())
 
 
 def _kind_by_values(values: Floats) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.errors import BadLog
-from chronicle.metrics.aliases import OF_TRAINING, RUN_NAMES
+from chronicle.metrics.aliases import OF_RANDOM_ACTIONS, OF_TRAINING, RUN_NAMES
 from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import MEASURES, name_words, names_a_loss, role_of
 from chronicle.metrics.values import moment
@@ -62,7 +62,7 @@ from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
 _MONTH = re.compile(r"\d{4}-\d\d")
 _LOGS = frozenset(("log", "logs", "history"))  # words of a file's name
-_RESULTS = _LOGS | {"metrics", "results", "accuracy", "acc", "scores", "curve", "curves"}
+_RESULTS = _LOGS | {"metrics", "results", "accuracy", "acc", "scores", "rewards", "curve", "curves"}
 _JUDGED = (*MEASURES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
 DOWNLOADED = ["step", "value", "wall_time"]  # from TensorBoard: run-<run>-tag-<tag>.csv
@@ -178,14 +178,15 @@ def _names_of_counters(path: Path, counters: Sequence[Floats]) -> list[str]:
 @lru_cache(maxsize=1)
 def _names_by_values(head: Head) -> list[str]:
     """The names of the columns of a table without a header, by their values, if the file is named after a
-    loss, or is the log of a training and two columns are known; else []."""
+    loss, or after results and two columns are known, or one is how often an agent explores; else []."""
     name = head.path.stem + " log" * (head.path.suffix == ".log")
     of_losses = bool(loss_of(head.path)) and not name_words(name) <= OF_TRAINING  # `train.csv` may be data
     if not of_losses and name_words(name).isdisjoint(_RESULTS):
         return []
     rows = rows_of_numbers(head.lines[:-1])  # the last one may be cut
     names = names_by_values(np.array(rows), of_losses=of_losses) if rows else []
-    is_said = of_losses or _says_log_of_training(name)
+    explores = any(name_words(column) & OF_RANDOM_ACTIONS for column in names)
+    is_said = of_losses or _says_log_of_training(name) or explores
     return names if is_said or sum(map(tells_of_training, names)) > 1 else []
 
 
