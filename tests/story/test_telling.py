@@ -593,6 +593,17 @@ def test_what_nobody_logged_is_told_where_the_verdict_hangs_on_it() -> None:
     assert tell(LONG, open_).paragraphs == ("No loss was logged that could be judged.",)
 
 
+def test_the_first_reward_of_many_that_scatter_is_no_level() -> None:
+    """The very first episode went better than most: the levels of the first and last eighth are compared."""
+    rewards = np.linspace(-4000, -2000, 400) + 1000 * np.random.default_rng(2).standard_normal(400)
+    rewards[0] = -1200.0
+    timeline = chronicle.stitch({"Reward": rewards})
+    assert tell(timeline, chronicle.classify(timeline)).headline == (
+        "The objective rose from −3\u202f711 to about −2\u202f116 over steps 0 to 399, scattering by about"
+        " 1\u202f040 from value to value, and nothing disturbed it for long. The log ends at step 399."
+    )
+
+
 def test_of_an_agent_no_loss_is_missed() -> None:
     """Its reward is what is judged, and the reason names it."""
     reward = chronicle.stitch({"rollout/ep_rew_mean": np.arange(60.0)})

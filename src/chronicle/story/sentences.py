@@ -358,7 +358,8 @@ class Sentences(FindingView):
         where, (steps, values) = self._longest_training()
         known = np.flatnonzero(np.isfinite(values))
         noisy, (first, last) = self.finding.pattern == "noisy-healthy", values[known[[0, -1]]].tolist()
-        last = final_level(values[known]) if noisy else last  # the last value alone says little
+        if noisy:  # single values say little; a loss falls too fast at first to have a level there
+            first, last = _end_levels(values[known]) if self.falls else (first, final_level(values[known]))
         cut, unit = is_cut_off(values, int(known[0]), self.run.edge), self.unit
         start = self.number_words("first", first, lambda value: f"{'at least ' * cut}{plainly(value)}")
         end = self.number_words("last", last, plainly)
@@ -428,6 +429,12 @@ class Sentences(FindingView):
         words = self.number_words(extreme, level, plainly)
         near = self.run.axis.place(int(steps[place * _BLOCK_SAMPLES]))
         return f", with its {extreme} level, {words}, near {near}"
+
+
+def _end_levels(values: Floats) -> tuple[float, float]:
+    """The medians of the first and of the last eighth of the values, one at least."""
+    width = max(len(values) // 8, 1)
+    return float(np.median(values[:width])), float(np.median(values[-width:]))
 
 
 def _levels(values: Floats) -> Floats:
