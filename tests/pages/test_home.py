@@ -11,7 +11,7 @@ from tests.pages.samples import EVENTS, LOST, gallery, healthy, rollback, site, 
 
 from chronicle.model import Entry, Event, EventKind, Fact, Verdict
 from chronicle.pages.chronology import atom
-from chronicle.pages.gallery import SiteData, in_future
+from chronicle.pages.gallery import SiteData, by_wrong_clock
 from chronicle.pages.lists import (
     MOST_STATED,
     NEWS,
@@ -142,7 +142,7 @@ def test_in_training_is_what_tells_of_no_end_and_is_as_new_as_the_newest_log() -
     assert in_training([*runs, with_events(later, run_id="noted")]) == []  # who wrote it saw no newer log
 
 
-def test_a_date_in_the_future_is_the_newest_of_nothing() -> None:
+def test_a_date_of_a_wrong_clock_is_the_newest_of_nothing() -> None:
     """A wrong clock hid the news of all other runs, and what is in training, for as long as it was wrong."""
 
     def run(run_id: str, time: str, *events: Event) -> Entry:
@@ -160,7 +160,7 @@ def test_a_date_in_the_future_is_the_newest_of_nothing() -> None:
         "runs/ahead/index.html",
     ]
     assert "9999" not in atom(site([ahead, now]))
-    assert (in_future(ahead), in_future(now)) == ("9999-12-31T20:00:00Z", "")
+    assert (by_wrong_clock(ahead), by_wrong_clock(now)) == ("9999-12-31T20:00:00Z", "")
     found = replace(FOUND, time="9999-12-31T20:00:00Z")
     assert not needs_attention(with_events(found, noted("review", "2026-11-19")))
 

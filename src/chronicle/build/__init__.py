@@ -31,7 +31,7 @@ from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra, UsageError
 from chronicle.model import Attempt, Entry
 from chronicle.pages import assets, pages
-from chronicle.pages.gallery import SiteData, in_future, load_cases, load_gallery
+from chronicle.pages.gallery import SiteData, by_wrong_clock, load_cases, load_gallery
 from chronicle.workspace.config import WorkspaceConfig, require_no_link
 from chronicle.workspace.folders import RunFolder, Workspace, shipped_file
 from chronicle.workspace.locks import Say, locked, remove, sweep
@@ -138,8 +138,8 @@ def build(
         unread = {run.run_id: redact(run.title) for run in runs if run.run_id not in built}
         report, unknown = Report(tuple(outcomes), where.out, "", unread), [*map(redact, unknown)]
         for entry in report.entries:
-            if time := in_future(entry):
-                say(f"{entry.run_id}: {time[:10]} is in the future, so what happened then is listed last")
+            if time := by_wrong_clock(entry):
+                say(f"{entry.run_id}: {time[:10]} is the date of a wrong clock, so it is listed last")
         parts, docs = _pages(workspace, report, where.root / "build" / "docs", before, unknown)
         title = config.title if config.title != WorkspaceConfig.title else ""  # the default is no choice
         now = SiteRecord(engine or config.engine, title, strict, newest(runs), docs=docs, parts=parts)

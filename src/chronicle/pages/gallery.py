@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import dropwhile
 from pathlib import Path
-from time import time as now
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from chronicle.classify.patterns import BY_ID, PATTERNS
@@ -23,6 +22,7 @@ from chronicle.story.signs import Sign
 from chronicle.workspace.config import Text, WorkspaceConfig, from_table
 
 DAY_S = 86_400
+_YEAR_2100_S = 4_102_444_800.0  # Unix time: a later date is that of a wrong clock
 _OF_ATTEMPT = ("axis", "format", "last_step", "started", "ended", "job", "nodes")
 
 
@@ -100,19 +100,19 @@ class RunEvent:
 
 
 def when(time: str) -> float:
-    """`moment`, by which events are ordered; 0 for a time more than a day after now, which a wrong clock
-    wrote: nothing would be newer for years."""
-    return at if (at := moment(time)) <= now() + DAY_S else 0.0
+    """`moment`, by which events are ordered; 0 for a time after the year 2099, which a wrong clock wrote:
+    nothing would be newer for as long."""
+    return at if (at := moment(time)) < _YEAR_2100_S else 0.0
 
 
-def in_future(entry: Entry) -> str:
+def by_wrong_clock(entry: Entry) -> str:
     """The time of an event that such a clock wrote; empty if there is none."""
     return next((event.time for event in entry.events if moment(event.time) and not when(event.time)), "")
 
 
 def dated_events(entries: Iterable[Entry]) -> list[RunEvent]:
-    """The dated events of all runs, newest first; of a run without any date its end. Last are those in the
-    future."""
+    """The dated events of all runs, newest first; of a run without any date its end. Last are those that a
+    wrong clock dated."""
     listed: list[RunEvent] = []
     for entry in entries:
         rows = [RunEvent(entry, event) for event in reversed(entry.events) if not event.shows(OVERALL)]
