@@ -236,7 +236,9 @@ def retest_rises(series: Series, events: Iterable[Event], limits: Thresholds) ->
 
 
 def alternates(y: Floats, a: int, end: int) -> bool:
-    """Whether a rise is one of single samples that comes and goes in full: batches of two kinds (mixup)."""
+    """Whether a rise is one of single samples that comes and goes in full: batches of two kinds (mixup). Half
+    of it is low; or a quarter of each third, and the rest of the log goes up and down by half of it, from one
+    sample to the next, so often that any stretch as long does so."""
     if end <= a or not a:  # it has no level before it
         return False
     rise = y[a:end] - median(y[max(a - LEVEL_SAMPLES, 0) : a])
@@ -244,7 +246,14 @@ def alternates(y: Floats, a: int, end: int) -> bool:
     is_high, is_low = rise > 0.75 * high, rise < 0.25 * high
     outer = is_high[is_high | is_low]
     turns = int(np.count_nonzero(outer[1:] & ~outer[:-1]))
-    return turns >= FEWEST_TURNS and len(rise) <= MOST_APART * turns and bool(is_low.mean() >= HALF)
+    if not FEWEST_BELOW <= len(rise) <= MOST_APART * turns:
+        return False
+    if turns >= FEWEST_TURNS and is_low.mean() >= HALF:
+        return True
+    moves = np.delete(np.diff(y), slice(a - 1, end))
+    often = min(np.count_nonzero(moves > HALF * high), np.count_nonzero(moves < -HALF * high))
+    spread = min(part.mean() for part in np.array_split(is_low, 3)) >= HALF / 2
+    return bool(spread and often >= FEWEST_TURNS and often * len(rise) >= len(moves))
 
 
 def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Thresholds) -> int | None:
@@ -258,7 +267,8 @@ def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Threshold
     width = min(max(rest // 8, 4), END_SAMPLES) | 1
     first = int(np.searchsorted(steps, steps[0] + limits.settling * (steps[a - 1] - steps[0]))) if a else 0
     first = first if a - first >= FEWEST_MEDIANS else 0  # huge first values would distort the fit
-    noise, young = MEDIAN_ERROR * difference_noise(y[first:]), a - first < FEWEST_MEDIANS
+    usual, young = MEDIAN_ERROR * difference_noise(y[first:]), a - first < FEWEST_MEDIANS
+    noise = usual
     if young and (line := fit(steps[a:], y[a:])) is not None:  # a loss that wanders may have begun anywhere
         noise = max(noise, line.noise * min(line.inflation, (a - first) ** 0.5))
     error, base = SURE_DEVIATIONS * noise, baseline(steps, y, (first, a), width, height, limits)
@@ -266,6 +276,8 @@ def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Threshold
         return None
     if is_back(y[a:], base, width, error):
         if young and height < limits.twice:
+            return a
+        if not any(stands_out(y[a:], base, usual, k, limits) for k in (1, SMOOTHED_SAMPLES)):
             return a
         over = running(y[a:], SMOOTHED_SAMPLES) > ceiling(base, error, SMOOTHED_SAMPLES)
         return a + (int(np.flatnonzero(over)[-1]) + 1 if over.any() else 0)
@@ -304,6 +316,12 @@ def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:
     return all(median(after[-k:]) <= ceiling(base, error, k)[-1] for k in (width, 3))
 
 
+def stands_out(after: Floats, base: Baseline, error: float, samples: int, limits: Thresholds) -> bool:
+    """Whether any median of so many samples lies above what is expected as clearly as a step does."""
+    unsure = error * (1 / samples + 1 / base.samples) ** 0.5
+    return bool((running(after, samples) - base.expected > limits.known_t * unsure).any())
+
+
 def undoes_a_dip(
     steps: Floats, y: Floats, known: tuple[int, int], width: int, error: float, limits: Thresholds
 ) -> bool:
@@ -311,7 +329,8 @@ def undoes_a_dip(
     (first, a), length = known, FEWEST_MEDIANS
     while length <= limits.lasting * len(y) and a - length - first >= max(FEWEST_MEDIANS, length):
         d, near = a - length, SMOOTHED_SAMPLES + length // 8
-        fell = median(y[d - near : d]) - median(y[d : d + near])
+        levels = [median(y[d + k * near : d + (k + 1) * near]) for k in (-2, -1, 0, 1)]
+        fell = levels[1] - levels[2] - max(levels[0] - levels[1], levels[2] - levels[3], 0.0)  # no mere slope
         is_step = fell > HALF * max(limits.rise, error / length**0.5)
         if is_step and (base := baseline(steps, y, (first, d), width, 0.0, limits)) is not None:
             soon = y[a + SMOOTHED_SAMPLES :][:width]

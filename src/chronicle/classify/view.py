@@ -6,6 +6,7 @@ have not settled (`chronicle.metrics.arithmetic.teeth`).
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -269,16 +270,24 @@ def value_at(series: Series, step: float) -> float:
     return float(np.interp(step, known.steps, known.values)) if len(known) else float("nan")
 
 
-def is_back_held_out(attempt: AttemptView, start: float, peak: float, most_left: float) -> bool:
-    """Whether all held-out losses, measured before a rise and twice or more since its peak, end at their old
-    level, or above it by ``most_left`` log units at most; False if there is none."""
+def is_back_held_out(
+    attempt: AttemptView,
+    start: float,
+    most_left: float,
+    since: float,
+    until: float = math.inf,
+    level: float = math.inf,
+) -> bool:
+    """Whether all held-out losses, measured before a rise and twice or more ``since`` a step, are at their
+    old level by the last ones, or above it by ``most_left`` log units at most, and not above ``level``;
+    False if there is none."""
     levels = []
     for series in attempt.by_role(Role.VALIDATION_LOSS):
         steps, y = positive(series)
-        before, since = y[steps < start][-_NEAR_EVALUATIONS:], y[steps > peak]
-        if len(before) and len(since) > 1:
-            levels.append((median(before), median(since[-_NEAR_EVALUATIONS:])))
-    return bool(levels) and all(now - then <= most_left for then, now in levels)
+        before, later = y[steps < start][-_NEAR_EVALUATIONS:], y[(steps > since) & (steps <= until)]
+        if len(before) and len(later) > 1:
+            levels.append((median(before) + most_left, median(later[-_NEAR_EVALUATIONS:])))
+    return bool(levels) and all(now <= most and math.exp(now) <= level for most, now in levels)
 
 
 def index_at(series: Series, step: float) -> int:

@@ -4,8 +4,8 @@ spike-fast-recovery, spike-slow-recovery, spike-no-full-recovery
     Sees: rises of the loss that are over, or come down when the log ends; like all rises here, if they last,
     also those that evaluations alone show (`generalisation.evaluated_rises`).
     Rule: a rise is over when the loss is back at the trend it was on, extrapolated, within 15 % of the height
-    (3 % of the loss at most), or at its old level, as all held-out losses are; within 150 steps or 10 samples
-    that is fast. A rise that is open at the end is slow if it still comes down, else not fully recovered.
+    (3 % of the loss at most), or at its old level, as held-out losses are (`back_at_level`); within 150 steps
+    or 10 samples that is fast. An open rise is slow if it still comes down, else not fully recovered.
     Blind to: spikes of one sample below 8 noise scales (20 where every step is logged).
     False alarm: a batch that was only hard is examined.
     Source: PaLM (arXiv:2204.02311, 5.1); BLOOM and IDEFICS logs.
@@ -47,16 +47,16 @@ frozen-metric
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from chronicle.classify import measure
 from chronicle.classify.course import LEVEL_SAMPLES, SMOOTHED_SAMPLES
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
-from chronicle.classify.measure import finite, last_decimal, median, running, trend
+from chronicle.classify.measure import finite, last_decimal, median, medians, running, trend
 from chronicle.classify.patterns import DIVERGENCES, Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
 from chronicle.classify.thresholds import Thresholds
@@ -82,12 +82,14 @@ RECENT_SAMPLES = 6  # after a peak: fewer cannot show whether the loss still fal
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """An event in its series. Spans are in steps, heights in log units; see `kernel.Event`."""
+    """An event in its series, which lasts ``until`` the next open one begins. Spans are in steps, heights in
+    log units; see `kernel.Event`."""
 
     event: Event
     series: Series
     attempt: AttemptView
     limits: Thresholds
+    until: int
 
     @property
     def is_open(self) -> bool:
@@ -123,9 +125,8 @@ class Shape:
     @cached_property
     def dips(self) -> bool:
         """Whether it came down from its highest samples by a quarter of the height, as a spike does."""
-        e = self.event
-        y, height, noise = self.series.values[e.onset : e.end], e.height, e.noise
-        y = finite_of(y)
+        e, height, noise = self.event, self.event.height, self.event.noise
+        y = finite_of(self.series.values[e.onset : e.end])
         if y.min(initial=np.inf) > 0:
             y = np.log(y)
         else:  # a loss that crosses zero is measured in its own unit
@@ -135,21 +136,26 @@ class Shape:
         return len(y) > 0 and float(np.max(np.maximum.accumulate(y) - y)) >= least
 
     @cached_property
-    def nearly_back(self) -> bool:
-        e, limits = self.event, self.limits
-        return e.residual <= max(min(limits.back * e.height, limits.back_cap), limits.back_noise * e.noise)
+    def most_left(self) -> float:
+        """How far above its level a loss may be that is back, log units."""
+        of_height = min(self.limits.back * self.event.height, self.limits.back_cap)
+        return max(of_height, self.limits.back_noise * self.event.noise)
 
     @cached_property
     def back_at_level(self) -> int | None:
         """The sample from which on the loss is at its level before it, though not at its trend, if it stays
-        there and all held-out losses come back to theirs."""
-        e, limits, n = self.event, self.limits, len(self.series)
-        most = max(min(limits.back * e.height, limits.back_cap), limits.back_noise * e.noise)
+        there until the next rise, and all held-out losses were at theirs by its lowest 16 samples, or are at
+        the end. Where they go on after the last sample, they alone tell."""
+        e, n, values, most = self.event, self.until, self.series.values, self.most_left
         start, peak, highest = self.step(e.onset), self.step(e.peak), self.before * math.exp(most)
-        held_out = is_back_held_out(self.attempt, start, peak, min(most, limits.back_cap))
-        if not held_out or not self.value(n - LEVEL_SAMPLES, n) <= highest:
-            return None
-        over = np.flatnonzero(running(self.series.values[e.onset :], SMOOTHED_SAMPLES) > highest)
+        held_out = partial(is_back_held_out, self.attempt, start, min(most, self.limits.back_cap))
+        if not held_out(self.step(len(values)), level=highest):
+            levels = medians(values[e.peak : n], min(2 * LEVEL_SAMPLES, n - e.peak))
+            lowest = self.step(e.peak + int(np.argmin(levels)) + 2 * LEVEL_SAMPLES)
+            back = held_out(peak, until=lowest) or (n == len(values) and held_out(peak))
+            if not (back and self.value(n - LEVEL_SAMPLES, n) <= highest):
+                return None
+        over = np.flatnonzero(running(values[e.onset : n], SMOOTHED_SAMPLES) > highest)
         return min(e.onset + int(over.max(initial=0)) + 1, n - 1)
 
     @cached_property
@@ -229,18 +235,16 @@ class Shape:
 
     def value(self, first: int, last: int) -> float:
         """Median of the finite values from one sample to another, in the unit of the series."""
-        part = self.series.values[max(first, 0) : max(last, 1)]
-        return median(finite_of(part))
+        return median(finite_of(self.series.values[max(first, 0) : max(last, 1)]))
 
     def checks(self) -> list[Check]:
         e, limits = self.event, self.limits
-        share = e.residual / e.height if e.height > 0 else 0.0
-        back, cap, noise = limits.back, limits.back_cap, limits.back_noise
-        within = f"<= {back:g}, at most {cap:g} log units; or {noise:g} noise scales"
-        beyond = f"> {back:g} or {cap:g} log units; and {noise:g} noise scales"
+        share, back, cap = e.residual / e.height if e.height > 0 else 0.0, limits.back, limits.back_cap
+        within = f"<= {back:g}, at most {cap:g} log units; or {limits.back_noise:g} noise scales"
+        beyond = f"> {back:g} or {cap:g} log units; and {limits.back_noise:g} noise scales"
         tall, jump = f">= {limits.rise}", (f">= {limits.jump}", f"< {limits.jump}")
         enough = f">= {limits.cusum:g} or two samples beyond the tail"
-        is_back = self.nearly_back or not self.is_open
+        is_back = e.residual <= self.most_left or not self.is_open
         return [
             Check("height over the trend", e.height, "log units", tall, e.height >= limits.rise),
             Check("evidence", e.score, "noise scales", enough),
@@ -299,23 +303,26 @@ def typed_findings(view: View, series: Series) -> tuple[Finding, ...]:
     zeros = _hidden_nan(attempt, series, view.thresholds)
     if zeros is not None:
         judged = replace(series, values=np.where(series.values == 0.0, np.nan, series.values))
-    events = (e for e in view.events(judged) if e.kind is not Kind.NONFINITE or series.values[e.onset] != 0.0)
-    shapes = (Shape(event, judged, attempt, view.thresholds) for event in events)
-    return tuple(filter(None, (zeros, *by_shape(shapes))))
+    events = [e for e in view.events(judged) if e.kind is not Kind.NONFINITE or series.values[e.onset] != 0.0]
+    return tuple(filter(None, (zeros, *by_shape(events, judged, attempt, view.thresholds))))
 
 
 def provisional(
-    events: Iterable[Event], series: Series, index: int, name: str, thresholds: Thresholds
+    events: Sequence[Event], series: Series, index: int, name: str, thresholds: Thresholds
 ) -> list[Finding]:
     """The findings of a running training, as if its log ended now, by the shape of its events alone."""
     attempt = AttemptView(index, name, Attempt(name, (), {}), {series.metric: series}, None)
-    shapes = (Shape(e, series, attempt, thresholds) for e in events)
-    return [calibrated(f) for f in by_shape(shapes) if stands(f)]
+    return [calibrated(f) for f in by_shape(events, series, attempt, thresholds) if stands(f)]
 
 
-def by_shape(shapes: Iterable[Shape]) -> Iterator[Finding]:
+def by_shape(
+    events: Sequence[Event], series: Series, attempt: AttemptView, limits: Thresholds
+) -> Iterator[Finding]:
     """The findings of the events of one series, each by the first family that it fits; falls need context."""
     families = (_nonfinite, _frozen, _spike, _divergence, _level_shift)
+    begun = [e.onset for e in events if e.kind is Kind.OPEN]
+    until = (next((i for i in begun if i > e.peak), len(series)) for e in events)
+    shapes = (Shape(e, series, attempt, limits, end) for e, end in zip(events, until, strict=True))
     real = (s for s in shapes if s.rises)
     named = ((s, next(filter(None, (family(s) for family in families)), None)) for s in real)
     yield from climbing_again([(s, f) for s, f in named if f is not None])
@@ -334,16 +341,16 @@ def _spike(shape: Shape) -> Finding | None:
     # peak that it would be back after as long again; or whose peak is too recent to measure that
     falls = e.falling * e.height > PACE_SHARE * e.residual
     coming_down = e.last < 0.5 * e.height and (falls or last - e.peak < RECENT_SAMPLES)
-    if shape.nearly_back or (shape.is_spike and coming_down):  # the recovery is slow so far
+    if e.residual <= shape.most_left or (shape.is_spike and coming_down):  # the recovery is slow so far
         pace = f"> {PACE_SHARE:g} of what is left", f"<= {PACE_SHARE:g} of what is left"
         check = side("still coming down", e.falling, "of the height", falls, pace)
         stays = (NOT_FULLY, "the level stopped falling before it reached the trend")
         return shape.finding(SLOW, 0.35 + 0.1 * e.height, stays, [check, *noted(since_steps=since)])
     if shape.lost or shape.grows or shape.is_step:
         return None
-    left, limit = e.residual, f"< {shape.limits.lost} of the height, not growing"
-    checks = [Check("left at the end", left, "log units", limit), *noted(end_share=shape.end_share)]
-    return shape.finding(NOT_FULLY, 0.5 + left, (SLOW, "it went on falling to the trend"), checks)
+    limit = f"< {shape.limits.lost} of the height, not growing"
+    checks = [Check("left at the end", e.residual, "log units", limit), *noted(end_share=shape.end_share)]
+    return shape.finding(NOT_FULLY, 0.5 + e.residual, (SLOW, "it went on falling to the trend"), checks)
 
 
 def _recovered(shape: Shape) -> Finding:
@@ -351,8 +358,8 @@ def _recovered(shape: Shape) -> Finding:
     assert e.end is not None
     took, samples = shape.step(e.end) - shape.step(e.onset), shape.limits.fast_samples
     # a number of epochs or of tokens cannot be compared with a number of steps
-    axis, n_rows = shape.attempt.attempt.axis, len(shape.series)
-    in_steps = axis == "step" or (axis == "row" and n_rows > MOST_EPOCHS)
+    axis = shape.attempt.attempt.axis
+    in_steps = axis == "step" or (axis == "row" and len(shape.series) > MOST_EPOCHS)
     fast = e.end - e.onset <= samples or (in_steps and took <= most)
     limits = f"<= {most:g}, or {samples:g} samples", f"> {most:g}, and {samples:g} samples"
     check = side("recovery", took, "steps", fast, limits, "recovery_steps")
@@ -362,18 +369,16 @@ def _recovered(shape: Shape) -> Finding:
 
 
 def _divergence(shape: Shape) -> Finding | None:
-    e, limits = shape.event, shape.limits
-    gone = shape.lost and not shape.is_step
-    if not shape.is_open or not (e.into_nan or shape.grows or gone):
+    e, limits, most = shape.event, shape.limits, shape.limits.spike_rise
+    if not shape.is_open or not (e.into_nan or shape.grows or (shape.lost and not shape.is_step)):
         return None
-    rise, most = e.peak - e.onset, limits.spike_rise
     grown, lost = f"{limits.grown} of the height", f"{limits.lost} of the height"
     growth = f"> {grown}", f"<= {grown}"
     spike = f"<= {most:g}, as of a spike", f"> {most:g}, as of a ramp"
     checks = [
         side("grown since it left the trend", e.growth, "log units", shape.grows, growth),
         side("left at the end", e.residual, "log units", shape.lost, (f">= {lost}", f"< {lost}")),
-        side("rise", rise, "samples", rise <= most, spike),
+        side("rise", e.peak - e.onset, "samples", e.peak - e.onset <= most, spike),
         side("ends in NaN or Inf", float(e.into_nan), "", e.into_nan, ("yes", "no")),
         *noted(end_share=shape.end_share),
     ]

@@ -61,7 +61,7 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
     (steps, y), limits = positive(loss), view.thresholds
     if came_back(steps, y, int(np.searchsorted(steps, turn.start)), turn.rise, limits) is not None:
         return
-    if is_back_held_out(attempt, turn.start, (turn.start + steps[-1]) / 2, limits.back_cap):
+    if is_back_held_out(attempt, turn.start, limits.back_cap, (turn.start + steps[-1]) / 2):
         return  # the data changed, or the batches are too noisy to show that it is over
     enough = f">= {limits.turn_t:g}, or {limits.turn_joint_t:g} together"
     checks = [

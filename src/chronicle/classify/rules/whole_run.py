@@ -65,7 +65,7 @@ from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.generalisation import each_step_once, gained, measures, turn, turned_up
 from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, NOT_FULLY, RISES, SHIFT, typed_findings
 from chronicle.classify.rules.objectives import FAILED, PLATEAU, is_done
-from chronicle.classify.view import AttemptView, View, kept
+from chronicle.classify.view import AttemptView, View, is_back_held_out, kept
 from chronicle.metrics.aliases import OF_AGENTS, step_gap
 from chronicle.metrics.names import LOSSES, MIN_POINTS, is_of_opponent, loss_words
 from chronicle.metrics.roles import SCORES, direction
@@ -270,6 +270,9 @@ def ends_above_start(view: View) -> Iterator[Finding]:
         hidden = noise > max(rise, view.thresholds.wild)
         if hidden or rise < RISEN_LOG or rank_errors < RISEN_ERRORS or _is_up(view, loss):
             continue
+        most, level = view.thresholds.back_cap, float(np.exp(median(first)))
+        if is_back_held_out(attempt, steps[len(first)], most, steps[-1], level=level):
+            continue  # the run goes on after the last sample
         checks = [
             at_least("second half over the first eighth", rise, "log units", RISEN_LOG, "risen_log"),
             at_least("their ranks apart", float(rank_errors), "errors", RISEN_ERRORS),
