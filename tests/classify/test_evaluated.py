@@ -109,3 +109,24 @@ def test_evaluations_repeat_themselves_where_the_weights_no_longer_change(traine
     held_out[steps > 3000] = held_out[steps == 3000]
     judged = classify({"loss": (steps, loss), "validation/loss": (steps, held_out)})
     assert ("frozen-metric" in judged.patterns) is (trained < 0)
+
+
+@pytest.mark.parametrize("later", [0.13, 3.0])
+def test_evaluations_tell_of_the_rest_of_a_run_whose_first_steps_alone_are_logged(later: float) -> None:
+    """The loss goes up and down in its first 100 steps, and is high after the last of them."""
+    n, noise = np.arange(100), np.exp(0.03 * np.random.default_rng(2).standard_normal(100))
+    swings = np.where(n < 25, 0.35 - 0.008 * n, 0.4 + 0.9 * np.sin(n / 4) ** 2) * noise
+    evaluated = np.array([1, 175, 350, 525, 700]), np.r_[0.37, later * np.linspace(1, 0.96, 4)]
+    judged = classify({"loss": (n, swings), "train/loss": evaluated, "validation/loss": evaluated})
+    assert judged.verdict == ("good" if later < 1 else "bad")
+
+
+def test_a_spike_at_the_end_of_all_evaluations_is_no_overfitting() -> None:
+    """When the log ends, the held-out loss is at twice its minimum, the training at three times its own."""
+    n, random = np.arange(60), np.random.default_rng(6)
+    spike = np.interp(n, [50, 52, 54, 59], [0, 3, 3, 1])
+    held_out, trained = np.exp(0.4 + 2 * np.exp(-n / 6) + [[0.7], [1.0]] * spike) * [[2.0], [1.0]]
+    held_out, trained = (s * np.exp(0.003 * random.standard_normal(60)) for s in (held_out, trained))
+    batches = np.exp(1 + 2 * np.exp(-n / 6) + 0.01 * random.standard_normal(60))
+    series = {"loss": batches, "train/ctc_loss": trained, "validation/ctc_loss": held_out}
+    assert "overfitting" not in classify({name: (1000 * n, s) for name, s in series.items()}).patterns

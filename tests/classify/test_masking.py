@@ -69,13 +69,15 @@ def test_a_rise_in_the_first_hundredth_of_a_run_is_of_its_start(n_steps: int, to
     assert ("spike-fast-recovery" in judged.patterns) is told
 
 
+@pytest.mark.parametrize("until", [10_000, 5000])
 @pytest.mark.parametrize(("creep", "stands"), [(0.0, True), (0.015, False)])
-def test_a_held_out_loss_that_creeps_down_is_no_plateau(creep: float, stands: bool) -> None:
+def test_a_held_out_loss_that_creeps_down_is_no_plateau(creep: float, stands: bool, until: int) -> None:
     """The batches are too noisy to show it."""
     random = np.random.default_rng(2)
     steps, evaluations = np.arange(0, 10_000, 50), np.arange(0, 10_000, 150)
     loss = (0.125 + 0.04 * np.exp(-steps / 150)) * np.exp(0.02 * random.standard_normal(len(steps)))
-    held_out = (0.128 + 0.04 * np.exp(-evaluations / 150)) * np.exp(-creep * evaluations / 10_000)
+    fallen = creep * np.minimum(evaluations, until) / until
+    held_out = (0.128 + 0.04 * np.exp(-evaluations / 150)) * np.exp(-fallen)
     held_out *= np.exp(0.002 * random.standard_normal(len(evaluations)))
     judged = classify({"loss": (steps, loss), "val_loss": (evaluations, held_out)})
     assert ("plateau" in judged.patterns) is stands
@@ -86,3 +88,34 @@ def test_a_loss_that_has_fallen_by_its_second_value_is_done() -> None:
     n, random = np.arange(80), np.random.default_rng(2)
     loss = np.where(n, 0.125, 0.8) * np.exp(0.01 * random.standard_normal(len(n)))
     assert "plateau" not in classify({"loss": (100 * n, loss)}).patterns
+
+
+@pytest.mark.parametrize("seed", [32, 56, 135])
+def test_batches_of_two_kinds_are_known_by_the_rest_of_a_short_log(seed: int) -> None:
+    """Mixup in a third of the batches, by shares of its own, and for 20 samples in more than half of them."""
+    random, n = np.random.default_rng(seed), np.arange(190)
+    mixed = random.uniform(size=190) < np.where((n > 70) & (n < 92), 0.6, 0.3)
+    over = 0.4 * mixed * random.beta(2, 0.8, 190) + 0.02 * random.standard_normal(190)
+    loss = np.r_[np.linspace(6.95, 6.9, 100), (3.2 + 3.7 * np.exp(-n / 30)) * np.exp(over)]
+    judged = classify({"loss": (np.r_[np.arange(100), 500 * (n + 1)], loss)})
+    assert judged.verdict == "good"
+
+
+def test_what_a_rise_would_be_over_a_steep_start_is_measured_again() -> None:
+    """The loss falls to a tenth at once; over the fall that the kernel draws out, its scatter is a rise."""
+    steps, random = np.r_[np.arange(100), np.arange(500, 50_000, 500)], np.random.default_rng(23)
+    noise = random.standard_normal(len(steps))
+    loss = np.where(steps < 100, 0.77 * np.exp(0.002 * noise), 0.055 * np.exp(0.06 * noise))
+    assert classify({"loss": (steps, loss)}).verdict == "good"
+
+
+def test_a_slope_is_no_dip_that_the_next_rise_undoes() -> None:
+    """A jump that comes down for 150 samples to its old level, and a lower one after it that stays."""
+    n, random = np.arange(640), np.random.default_rng(3)
+    course = 0.9 + 4 * np.exp(-n / 12) + 0.6 * np.exp(-n / 180) - 0.06
+    first, second = np.interp(n, [429, 431, 590], [0, 0.48, 0]), 0.17 * (n >= 601)
+    loss = course * np.exp(first + second + 0.03 * random.standard_normal(640))
+    held_out = (0.4 * course * np.exp(first + second))[::15]
+    judged = classify({"loss": (100 * n, loss), "val_loss": (100 * n[::15], held_out)})
+    rises = {f.pattern: f.start_step // 1000 for f in judged.findings if f.metric == "loss"}
+    assert rises == {"spike-slow-recovery": 43, "level-shift": 60}

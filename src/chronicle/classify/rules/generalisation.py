@@ -3,9 +3,10 @@
 overfitting
     Sees: a validation loss that turns upwards while the training loss goes on falling.
     Rule: for a tenth of the run or more the validation loss lies above its minimum by 1.5 %, by five errors
-    and half as far again as it had risen and come back before (`turned_up`), while the training loss fell;
-    where a held-out score got better, by more than its errors fell. Or, where no held-out loss tells, a
-    held-out score lost a third of its gain for good (`lost_scores`).
+    and half as far again as it had risen and come back before (`turned_up`), while the training loss fell,
+    and as a multiple of one that is evaluated (`over`); where a held-out score got better, by more than its
+    errors fell. Or, where no held-out loss tells, a held-out score lost a third of its gain for good
+    (`lost_scores`).
     Blind to: runs without validation.
     False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. (arXiv:2305.16264) on repeated epochs.
@@ -106,6 +107,10 @@ def _overfits(
     gains = [(t.before - t.after, limits.other_t * t.error) for t in filter(None, measured)]
     if not gains or min(gain + unsure for gain, unsure in gains) < moved:
         return None
+    same = [s for s in of_training(attempt, Role.LOSS, Role.PART_LOSS) if measures(s) == measures(validation)]
+    gaps = (turn(over(validation, s), steps[low], steps[-1]) for s in same if s is not loss)
+    if any(gap.after - gap.before + limits.joint_t * gap.error < moved for gap in filter(None, gaps)):
+        return None
     gain, least = gains[0][0], f">= {moved:.2g}, or not known by {limits.other_t:g} errors"
     checks = [
         *noted(minimum_step=int(steps[low])),
@@ -117,9 +122,16 @@ def _overfits(
     return finding("overfitting", at, checks, 0.3 + rise, confidence, ("divergence-no-spike", other))
 
 
-def of_training(attempt: AttemptView) -> list[Series]:
-    """The losses whose names say that they are of training data, which may be evaluated."""
-    return [s for s in attempt.by_role(Role.LOSS) if OF_TRAINING & name_words(s.metric)]
+def of_training(attempt: AttemptView, *roles: Role) -> list[Series]:
+    """The losses, or series of other roles, whose names say that they are of training data, which may be
+    evaluated."""
+    return [s for s in attempt.by_role(*roles or (Role.LOSS,)) if OF_TRAINING & name_words(s.metric)]
+
+
+def over(held_out: Series, trained: Series) -> Series:
+    """A held-out loss as a multiple of a training loss, where both are measured with the same weights."""
+    _, here, there = np.intersect1d(held_out.steps, trained.steps, return_indices=True)
+    return replace(held_out.pick(here), values=held_out.values[here] / trained.values[there])
 
 
 def _rises_alike(trained: Turn | None, held_out: Turn | None, limits: Thresholds) -> bool:

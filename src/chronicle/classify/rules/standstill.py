@@ -93,13 +93,12 @@ def moved(v: Floats) -> bool:
 
 
 def creeps(series: Series, limits: Thresholds) -> bool:
-    """Whether a held-out loss goes on falling, slowly but surely."""
+    """Whether a held-out loss, of which more samples make less noise, falls meanwhile, slowly but surely."""
     y = positive(series)[1]
     if series.role is not Role.VALIDATION_LOSS or len(y) < 2 * FEWEST_IN_STRETCH:
         return False
-    late, quarter = y[len(y) // 2 :], len(y) // 4
-    falls = median(y[:quarter]) - median(y[-quarter:]) >= limits.step_least
-    return falls and measure.trend(late) <= -measure.TREND_ERRORS
+    falls = median(y[: len(y) // 4]) - median(y[-(len(y) // 4) :]) >= limits.step_least
+    return falls and min(map(measure.trend, (y, y[len(y) // 2 :]))) <= -measure.TREND_ERRORS
 
 
 def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
@@ -267,7 +266,8 @@ def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
         return
     back = np.flatnonzero(curve[peak:] <= curve[0] + limits.moved)
     last = steps[peak + back[0] if len(back) else -1]
-    share = float((last - steps[0]) / (steps[-1] - steps[0]))
+    ends = [float(s.steps[-1]) for s in attempt.by_role(*LOSSES)]  # batches may be logged at first only
+    share = float((last - steps[0]) / (max(ends) - steps[0]))
     against = at_least("climbs, against every other course", lead, "nats", LEAD_NATS, "lead_nats")
     checks = [
         *([] if least else [against]),
