@@ -130,3 +130,16 @@ def test_a_spike_at_the_end_of_all_evaluations_is_no_overfitting() -> None:
     batches = np.exp(1 + 2 * np.exp(-n / 6) + 0.01 * random.standard_normal(60))
     series = {"loss": batches, "train/ctc_loss": trained, "validation/ctc_loss": held_out}
     assert "overfitting" not in classify({name: (1000 * n, s) for name, s in series.items()}).patterns
+
+
+def test_losses_that_are_a_part_by_name_are_evaluated_together_as_well() -> None:
+    """The batches of a speech model show one sample, and the evaluations end at ten times their level."""
+    n, random = np.arange(160), np.random.default_rng(7)
+    loss = (1.3 + 4 * np.exp(-n / 12)) * np.exp(0.03 * random.standard_normal(160))
+    loss[150] *= 4
+    level = (0.3 + np.exp(-n[::4] / 12)) * np.where(n[::4] >= 150, 12, 1)
+    logged = {"train/ctc_loss": level, "validation/ctc_loss": 2 * level}
+    evaluated = {name: (500 * n[::4], values) for name, values in logged.items()}
+    judged = classify({"loss": (500 * n, loss), **evaluated})
+    assert judged.verdict == "bad"
+    assert [f.metric for f in judged.findings if f.severity > 0.5] == ["validation/ctc_loss"]

@@ -282,14 +282,17 @@ def fall_of_errors(score: Series, start: float, end: float) -> float:
 
 def evaluated_rises(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """Lasting rises of a held-out loss that a training loss measured with it makes too, by half at least, and
-    that the judged loss, whose batches may be too noisy or measured with other weights, does not show."""
+    that the judged loss, whose batches may be too noisy or measured with other weights, does not show. A rise
+    of that one shows it if it begins soon after its onset, which few evaluations place badly, or before half
+    of its height is reached."""
     limits, (first, last) = view.thresholds, view.span
     known = [f for f in typed_findings(view, attempt.loss) if f.pattern in LASTING] if attempt.loss else []
     for held_out in attempt.by_role(Role.VALIDATION_LOSS):
-        losses = attempt.by_role(Role.LOSS)
+        losses = [*attempt.by_role(Role.LOSS), *of_training(attempt, Role.PART_LOSS)]
         beside = [s for s in losses if np.isin(held_out.steps, s.steps).mean() >= MOST_TOGETHER]
         for rise in typed_findings(view, held_out) if beside else ():
             height, soon = _climb(held_out, rise), rise.start_step + limits.settling * (last - first)
+            soon = max(soon, _halfway(held_out, rise))
             shown = any(overlap(rise, other) and other.start_step <= soon for other in known)
             tall = rise.pattern in LASTING and rise.evidence["height_log"] >= limits.bad_end
             agrees = any(_climb(s, rise) >= limits.midway * height for s in beside)
@@ -297,6 +300,14 @@ def evaluated_rises(view: View, attempt: AttemptView) -> Iterator[Finding]:
                 yield rise
         if beside:  # the losses of other held-out sets tell the same
             return
+
+
+def _halfway(series: Series, rise: Finding) -> float:
+    """The first step at which a series is half of the way up from the start of a rise to its peak."""
+    steps, y = positive(series)
+    up = (steps >= rise.start_step) & (steps <= (rise.peak_step or rise.start_step))
+    way = y[up]
+    return float(steps[up][np.argmax(way >= (way[0] + way[-1]) / 2)]) if len(way) else rise.start_step
 
 
 def _climb(series: Series, rise: Finding) -> float:
