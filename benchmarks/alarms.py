@@ -6,7 +6,7 @@
 log was read for the first time, and what a person thought of it who looked at the curves and the log. The
 first table counts these judgements. With the snapshots of the repositories (`exam/README.md`) the logs are
 read once more: a right alarm should still be given, a wrong one not. `exam/competition_alarms.jsonl` holds
-the findings in trials of one competition, in six samples.
+the findings in trials of one competition, in eight samples.
 """
 
 from __future__ import annotations
