@@ -114,4 +114,4 @@ def test_few_short_logs_of_noise_end_in_a_rise() -> None:
     """Of few values the noise is hardly known: more evidence is needed at the end as well."""
     short = (np.exp(0.05 * np.random.default_rng(seed).standard_normal(10)) for seed in range(1000))
     risen = [event.opened for log in short for event in judged(log) if event.kind is Kind.OPEN]
-    assert risen.count(9) == 2
+    assert risen.count(9) == 4

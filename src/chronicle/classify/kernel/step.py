@@ -300,16 +300,14 @@ def learn_one(state: Row, z: float, edge: float) -> None:
 
 def judge_end(mem: Memory) -> None:
     """The test at the end of the log. It is a single test, not one a sample, so less evidence is enough. A
-    turn: the last sample is beyond what one log in a thousand ends with, and the level was off its best
-    before it by two errors (half a noise scale). A jump: the last sample is twice as far out as the edge of
-    the tail, and 28 % up."""
+    turn: the last sample is beyond what one log in a thousand ends with, and the level was off its best by a
+    noise scale. A jump: the last sample is twice as far out as the edge of the tail, and 28 % up."""
     state, q, cfg = mem.state, mem.levels[0], mem.config
     rise = state[at.LAST] - q[at.MEAN]
     if state[at.ACTIVE] > 0.0 or state[at.PENDING] > 0.0 or rise <= cfg[at.RISE]:
         return
     i = state[at.INDEX] - 1.0
-    before = state[at.SHORT] - (state[at.LAST] - state[at.SHORT]) / 7.0
-    turned = before - state[at.BEST] > 0.5 * q[at.NOISE]
+    turned = state[at.SHORT] - state[at.BEST] > q[at.NOISE]
     alone = 2.0 * max(cfg[at.CLIP], tail_edge(mem, cfg[at.TAIL])) * warming(q)
     if turned and state[at.Z] > max(4.0, tail_edge(mem, cfg[at.END_TAIL])) * warming(q):
         onset = lowest(mem.ring, max(i - cfg[at.MEMORY], oldest(i)), i)
