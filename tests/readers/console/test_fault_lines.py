@@ -8,7 +8,7 @@ import pytest
 from tests.logs import read_text
 from tests.work import in_proportion
 
-from chronicle.readers.console.machine import KINDS, LONGEST, ROWS, XIDS, Row, fault_in
+from chronicle.readers.console.machine import KINDS, LONGEST, RANK, ROWS, XIDS, Row, fault_in
 
 # line -> kind, host, what
 FAULTS = {
@@ -181,6 +181,7 @@ FAULTS = {
         "cancelled", "", "stopped by hand (KeyboardInterrupt)",
     ),
     "[rank0]: KeyboardInterrupt": ("cancelled", "", "stopped by hand (KeyboardInterrupt)"),
+    "[rank1]: Killed": ("signal", "", "SIGKILL"),
     "terminate called after throwing an instance of 'c10::Error'": (
         "exception", "", "terminate called after throwing an instance of 'c10::Error'",
     ),
@@ -242,7 +243,8 @@ def test_every_kind_of_the_table_is_described_and_every_row_has_a_line() -> None
 
 
 def fits(row: Row, line: str) -> bool:
-    return any(word in line.lower() for word in row.words) and row.pattern.search(line) is not None
+    text = RANK.sub("", line)
+    return any(word in line.lower() for word in row.words) and row.pattern.search(text) is not None
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.kind} {row.words[0]}")

@@ -80,8 +80,9 @@ def fault_in(line: str) -> Fault | None:
     lower = line.lower()
     if not any(map(lower.__contains__, WORDS)):
         return None
+    text = RANK.sub("", line)
     for row in ROWS:
-        if any(word in lower for word in row.words) and (match := row.pattern.search(line)):
+        if any(word in lower for word in row.words) and (match := row.pattern.search(text)):
             return _fault(row, match, line)
     return None
 
